@@ -1,0 +1,391 @@
+"""The `fr3e` command: one verb per stage. Each verb takes files and gives files; none knows of Snakemake."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+# Idle OpenMP threads that spin slow small matrices down a hundredfold (docs/demo.md); this must precede torch.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import typer
+
+from fr3e.errors import UserError
+
+app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, help=__doc__)
+config_app = typer.Typer(no_args_is_help=True, help="Check, resolve and describe configurations.")
+data_app = typer.Typer(no_args_is_help=True, help="Fetch, assemble, check and describe data.")
+report_app = typer.Typer(no_args_is_help=True, help="Tables, figures and pages from results.")
+app.add_typer(config_app, name="config")
+app.add_typer(data_app, name="data")
+app.add_typer(report_app, name="report")
+
+ConfigFile = Annotated[Path, typer.Option("--config", help="Scenario file, for example config/demo.yaml.")]
+Out = Annotated[Path, typer.Option("--out", help="What is written, by atomic rename.")]
+Mirror = Annotated[
+    Path | None, typer.Option("--mirror", help="Folder with the sources' files, used instead of the hub.")
+]
+
+
+@config_app.command("check")
+def config_check(config: ConfigFile) -> None:
+    """Check a scenario and every run it implies."""
+    from fr3e.config import load_scenario, resolve_run, run_ids
+
+    scenario = load_scenario(config)
+    runs = run_ids(scenario, scenario.methods + scenario.arms)
+    for model, arm, seed in runs.values():
+        resolve_run(scenario, model, arm, seed)
+    print(f"{config}: fine, {len(runs)} runs, {len(scenario.benchmarks)} benchmarks")
+
+
+@config_app.command("write")
+def config_write(
+    values: Annotated[str, typer.Option("--json", help="The resolved section as JSON.")], out: Out
+) -> None:
+    """Write a resolved configuration as YAML."""
+    import json
+
+    import yaml
+
+    from fr3e.files import write_text
+
+    write_text(out, yaml.safe_dump(json.loads(values), sort_keys=False, allow_unicode=True, width=120))
+
+
+@config_app.command("schema")
+def config_schema(out: Out = Path("config/schema.json")) -> None:
+    """Write the JSON schema of a scenario file."""
+    from fr3e.config import schema
+    from fr3e.files import write_json
+
+    write_json(out, schema())
+
+
+@data_app.command("synthetic")
+def data_synthetic(config: ConfigFile, out: Out) -> None:
+    """Write the demo's training problems and benchmarks."""
+    from fr3e.config import load_scenario
+    from fr3e.data.synthetic import write_synthetic
+
+    write_synthetic(load_scenario(config), out)
+
+
+@data_app.command("fetch")
+def data_fetch(
+    out: Out,
+    sources: Annotated[Path, typer.Option(help="Table of sources.")] = Path("config/sources.yaml"),
+    mirror: Mirror = None,
+    name: Annotated[list[str] | None, typer.Option(help="Only these sources.")] = None,
+) -> None:
+    """Fetch the sources' files from the hub, or from a mirror; what is there and right is kept."""
+    from fr3e.data.fetch import fetch
+
+    fetch(sources, out, mirror, name)
+
+
+@data_app.command("benchmarks")
+def data_benchmarks(
+    mirror: Annotated[Path, typer.Option("--mirror", help="Folder with the sources' files.")],
+    out: Out,
+    name: Annotated[list[str] | None, typer.Option(help="Only these benchmarks.")] = None,
+) -> None:
+    """Write one parquet per benchmark, golds ready for grading."""
+    from fr3e.data.benchmarks import write_benchmarks
+
+    write_benchmarks(mirror, out, name)
+
+
+@data_app.command("assemble")
+def data_assemble(
+    mirror: Annotated[Path, typer.Option("--mirror", help="Folder with the sources' files.")],
+    out: Out,
+    config: Annotated[Path, typer.Option("--config", help="Scenario whose data.mix is used.")] = Path(
+        "config/paper.yaml"
+    ),
+    tokenizer: Annotated[
+        str | None, typer.Option(help="Folder or hub id of the tokenizer that counts prompt tokens.")
+    ] = None,
+) -> None:
+    """Assemble the training mix: train.parquet, dropped.parquet, manifest.json."""
+    from fr3e.config import load_scenario
+    from fr3e.data.assemble import assemble
+
+    data = load_scenario(config).data
+    if data.kind != "real":
+        raise UserError(f"{config}: data.kind is {data.kind!r}; `fr3e data assemble` needs 'real'")
+    assemble(mirror, out, data.mix, tokenizer, data.max_prompt_tokens)
+
+
+@data_app.command("ensure")
+def data_ensure(
+    data: Annotated[Path, typer.Option(help="Data folder.")] = Path("data"),
+    lock: Annotated[Path, typer.Option(help="Its content lock.")] = Path("data.dvc"),
+    mirror: Mirror = None,
+    accept_difference: Annotated[bool, typer.Option(help="Go on although the data differ from the lock.")] = False,
+) -> None:
+    """Use, pull or assemble data/, then compare it with its lock."""
+    from fr3e.data.lock import ensure
+
+    ensure(data, lock, mirror, accept_difference)
+
+
+@data_app.command("check")
+def data_check(
+    data: Annotated[Path, typer.Option()] = Path("data"), lock: Annotated[Path, typer.Option()] = Path("data.dvc")
+) -> None:
+    """Compare data/ with its content lock."""
+    from fr3e.data.lock import check
+
+    check(data, lock)
+
+
+@data_app.command("report")
+def data_report(data: Annotated[Path, typer.Option(help="Data folder.")], out: Out) -> None:
+    """Write data_report.html."""
+    from fr3e.data.report import write_report
+
+    write_report(data, out)
+
+
+@app.command("base")
+def base(
+    config: ConfigFile,
+    model: Annotated[str, typer.Option(help="Name of the model in the scenario.")],
+    data: Annotated[Path, typer.Option(help="Data folder of the scenario.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the base model.")],
+) -> None:
+    """Make the demo's base model, or fetch a pinned one from the hub."""
+    from fr3e.config import load_scenario
+    from fr3e.engine.base import make_base
+
+    make_base(load_scenario(config), model, data, out)
+
+
+@app.command()
+def train(
+    run: Annotated[Path, typer.Option(help="Resolved run.yaml.")],
+    out: Annotated[Path, typer.Option("--out", help="Run folder: metrics.jsonl, trained.json, checkpoints.")],
+) -> None:
+    """Train one run; a killed run goes on from its newest sound checkpoint."""
+    from fr3e.config import load_run
+    from fr3e.engine import train as start
+
+    start(load_run(run), out)
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Option(help="Resolved run.yaml.")],
+    trained: Annotated[Path, typer.Option(help="The run's trained.json.")],
+    out: Annotated[Path, typer.Option("--out", help="Model folder: safetensors, tokenizer, manifest.json.")],
+) -> None:
+    """Turn the last checkpoint into a model folder, load it, and compare its logits before calling it done."""
+    from fr3e.config import load_run
+    from fr3e.engine import export as start
+
+    start(load_run(run), trained, out)
+
+
+@app.command()
+def sample(
+    plan: Annotated[Path, typer.Option(help="Resolved eval.yaml of one model.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder: <benchmark>/generations.parquet for every benchmark of the plan.")
+    ],
+) -> None:
+    """Sample every benchmark of the plan that is not there yet; one start of the engine serves all."""
+    from fr3e.evaluation.sample import sample_plan
+
+    sample_plan(plan, out)
+
+
+@app.command()
+def grade(
+    generations: Annotated[Path | None, typer.Option(help="generations.parquet.")] = None,
+    benchmark: Annotated[Path | None, typer.Option(help="The benchmark's parquet, with golds.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="verdicts.parquet.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Grading processes.")] = 2,
+    explain: Annotated[bool, typer.Option(help="Explain one answer: give --response and --gold.")] = False,
+    response: Annotated[str | None, typer.Option(help="With --explain: the response, or @FILE.")] = None,
+    gold: Annotated[str | None, typer.Option(help="With --explain: the gold.")] = None,
+) -> None:
+    """Grade generations, or explain one verdict."""
+    if explain:
+        from fr3e.grading import explain_text
+
+        if response is None or gold is None:
+            raise UserError("--explain needs --response and --gold")
+        print(
+            explain_text(Path(response[1:]).read_text(encoding="utf-8") if response.startswith("@") else response, gold)
+        )
+        return
+    if generations is None or benchmark is None or out is None:
+        raise UserError(
+            "fr3e grade needs --generations, --benchmark and --out, or --explain with --response and --gold"
+        )
+    from fr3e.grading.files import grade_file
+
+    grade_file(generations, benchmark, out, workers)
+
+
+@app.command()
+def score(
+    verdicts: Annotated[list[Path], typer.Option(help="verdicts.parquet; give one option per file.")],
+    plan: Annotated[Path, typer.Option(help="The model's eval.yaml.")],
+    out: Annotated[Path, typer.Option("--out", help="scores.csv.")],
+) -> None:
+    """Score the verdicts of one model: accuracy, avg@k, pass@k with intervals, and counts of everything that went wrong."""
+    from fr3e.evaluation.score import score_files
+
+    score_files(verdicts, plan, out)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Argument(help="Model folder, or hub id with --revision.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for generations, verdicts and scores.")],
+    benchmarks: Annotated[str, typer.Option(help="Comma-separated names.")] = "aime24,math500",
+    config: ConfigFile = Path("config/paper.yaml"),
+    data: Annotated[Path, typer.Option(help="Folder that holds benchmarks/<name>.parquet.")] = Path("data"),
+    revision: Annotated[str | None, typer.Option(help="40-hex revision of a hub model.")] = None,
+    engine: Annotated[str | None, typer.Option(help="transformers or vllm; default: the scenario's.")] = None,
+    template: Annotated[
+        str | None, typer.Option(help="Prompt template; default: that of the scenario's first model.")
+    ] = None,
+) -> None:
+    """Score any model: sample, grade, score, and print the table."""
+    from fr3e.evaluation.evaluate import evaluate_model
+
+    evaluate_model(model, out, benchmarks.split(","), config, data, revision, engine, template)
+
+
+@app.command()
+def crosscheck(
+    evaluation: Annotated[Path, typer.Option(help="Folder with <benchmark>/generations.parquet.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for lm-eval's task and samples, and the agreement.")],
+) -> None:
+    """Export generations so that lm-eval scores the same text, and compare."""
+    from fr3e.evaluation.crosscheck import crosscheck as start
+
+    start(evaluation, out)
+
+
+Report = Annotated[
+    Path, typer.Option("--plan", help="Resolved report.yaml: runs, base models, benchmarks, statistics.")
+]
+
+
+@report_app.command("table1")
+def report_table1(
+    plan: Report, out: Annotated[Path, typer.Option("--out", help="Folder for table1.{csv,md,tex,html}.")]
+) -> None:
+    """Write Table 1."""
+    from fr3e.report.table1 import write_table1
+
+    write_table1(plan, out)
+
+
+@report_app.command("arms")
+def report_arms(
+    plan: Report, out: Annotated[Path, typer.Option("--out", help="Folder for arms.{csv,md,html} and the plot.")]
+) -> None:
+    """Write the ablation table and accuracy against generated tokens."""
+    from fr3e.report.arms import write_arms
+
+    write_arms(plan, out)
+
+
+@report_app.command("figures")
+def report_figures(plan: Report, out: Annotated[Path, typer.Option("--out", help="Folder for the figures.")]) -> None:
+    """Draw the paper's figures from the runs' metrics: PDF, PNG and CSV."""
+    from fr3e.report.figures import write_figures
+
+    write_figures(plan, out)
+
+
+@report_app.command("cost")
+def report_cost(
+    plan: Report, out: Annotated[Path, typer.Option("--out", help="Folder for cost.{csv,md,html}.")]
+) -> None:
+    """Write the cost tables."""
+    from fr3e.report.cost import write_cost
+
+    write_cost(plan, out)
+
+
+@report_app.command("explorer")
+def report_explorer(plan: Report, out: Annotated[Path, typer.Option("--out", help="explorer.html.")]) -> None:
+    """Write the self-contained explorer page."""
+    from fr3e.report.explorer import write_explorer
+
+    write_explorer(plan, out)
+
+
+@report_app.command("overview")
+def report_overview(plan: Report, out: Annotated[Path, typer.Option("--out", help="overview.html.")]) -> None:
+    """Write the report's opening page: what ran, claims and their status, deviations, environment, data counts."""
+    from fr3e.report.overview import write_overview
+
+    write_overview(plan, out)
+
+
+@app.command()
+def verify(results: Annotated[Path, typer.Argument(help="A results folder.")]) -> None:
+    """Check a results folder against its manifests; says what is stale, altered or missing."""
+    from fr3e.provenance.verify import verify as start
+
+    raise typer.Exit(start(results))
+
+
+@app.command()
+def trace(
+    table: Annotated[str, typer.Argument(help="table1.")],
+    cell: Annotated[str, typer.Option(help="<model>/<method>/<benchmark>.")],
+    results: Annotated[Path, typer.Option(help="The scenario's results folder.")] = Path("results/demo"),
+) -> None:
+    """Print the chain from a table cell to files, run, configuration and commit."""
+    from fr3e.provenance.trace import trace as start
+
+    print(start(table, cell, results))
+
+
+@app.command()
+def plan(
+    config: ConfigFile,
+    tokens_per_second: Annotated[
+        float | None, typer.Option(help="Generated tokens per second and GPU; default: a stated model.")
+    ] = None,
+) -> None:
+    """Estimate runs, memory per GPU, tokens, GPU-hours and wall time before launch."""
+    from fr3e.provenance.plan import plan as start
+
+    print(start(config, tokens_per_second))
+
+
+@app.command()
+def doctor(config: ConfigFile = Path("config/demo.yaml")) -> None:
+    """Check Slurm, GPUs, file systems, disk, environments, data, models and ports; each fault comes with its remedy."""
+    from fr3e.provenance.doctor import doctor as start
+
+    raise typer.Exit(start(config))
+
+
+def main() -> None:
+    """Entry point: user errors are one line and exit code 2."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    for noisy in ("httpx", "transformers", "matplotlib", "fontTools"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        app()
+    except UserError as error:
+        print(f"fr3e: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None and error.strerror is None:
+            raise
+        print(f"fr3e: {error.filename or ''}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,225 @@
+"""A scenario: models x methods x seeds x benchmarks, and everything the pipeline needs to run them."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from fr3e.config.base import Section
+from fr3e.config.training import TrainingConfig
+
+Name = Annotated[
+    str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Lower-case letters, digits, '.', '_' and '-'.")
+]
+Revision = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="A 40-hex commit, never a branch name.")]
+
+
+class HubModel(Section):
+    """A base model on the Hugging Face hub, or the same files in a local folder."""
+
+    kind: Literal["hub"] = "hub"
+    id: str = Field(description="Hub id, for example Qwen/Qwen2.5-7B.")
+    revision: Revision
+    path: str | None = Field(None, description="Local folder with the same files; then nothing is downloaded.")
+
+
+class SyntheticModel(Section):
+    """The demo's base model: a small Qwen2 trained on imperfect worked solutions for a fixed number of steps."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    hidden: int = Field(64, ge=32, description="Hidden size. [ours]")
+    layers: int = Field(3, ge=1, description="Decoder layers. [ours]")
+    heads: int = Field(
+        2, ge=1, description="Attention heads; hidden / heads must be 32 or 64, which vLLM's CPU kernels need. [ours]"
+    )
+    kv_heads: int = Field(1, ge=1, description="Key/value heads. [ours]")
+    intermediate: int = Field(192, ge=32, description="Width of the MLP. [ours]")
+    steps: int = Field(840, ge=1, description="Supervised steps; fixed, not timed, so that the model repeats. [ours]")
+    batch: int = Field(96, ge=1, description="Worked solutions per step. [ours]")
+    lr: float = Field(4e-3, gt=0, description="Peak learning rate. [ours]")
+    seed: int = Field(0, ge=0, description="Seed of initial weights and corpus order.")
+    threads: int = Field(2, ge=1, description="CPU threads of the warm start; part of the model's identity.")
+
+
+class ModelConfig(Section):
+    """One row block of Table 1."""
+
+    title: str = Field(description="Name in tables and figures.")
+    base: HubModel | SyntheticModel = Field(discriminator="kind")
+    max_positions: int = Field(ge=64, description="Positions the model was made for; prompt + response must fit.")
+    rope_override: dict[str, Any] | None = Field(
+        None,
+        description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest.",
+    )
+    template: str = Field(description="Prompt template, a file name in fr3e/evaluation/templates without .txt.")
+    train: dict[str, Any] = Field(
+        default_factory=dict, description="Changes to the scenario's training settings for this model."
+    )
+
+
+class SyntheticFamily(Section):
+    """Left-to-right arithmetic modulo 10, `min_ops` to `max_ops` operations (docs/demo.md)."""
+
+    min_ops: int = Field(ge=1, le=30, description="Fewest operations in a problem.")
+    max_ops: int = Field(ge=1, le=30, description="Most operations in a problem.")
+    operators: str = Field("+-*", min_length=1, description="Operators drawn from.")
+    problems: int = Field(ge=1, description="Problems in the file.")
+    seed: int = Field(ge=0, description="Seed of the problems; no held-out problem occurs in training.")
+
+    @model_validator(mode="after")
+    def _range(self) -> Self:
+        if self.min_ops > self.max_ops:
+            raise ValueError(f"min_ops {self.min_ops} is above max_ops {self.max_ops}")
+        return self
+
+
+class SyntheticData(Section):
+    """The demo's training problems; its benchmarks name their own families."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    train: SyntheticFamily
+
+
+class RealData(Section):
+    """The paper's training mix, assembled by `fr3e data assemble` (docs/data.md)."""
+
+    kind: Literal["real"] = "real"
+    sources: str = Field("config/sources.yaml", description="Table of sources.")
+    mirror: str | None = Field(None, description="Folder with the sources' files, used instead of the hub.")
+    mix: dict[str, Any] = Field(
+        default_factory=dict, description="Which part of each source, and what happens to duplicates (docs/data.md)."
+    )
+    max_prompt_tokens: int = Field(1024, ge=1, description="Longest prompt in tokens. [code] 1024")
+    remove_overlap: bool = Field(
+        False, description="Drop training rows found in a benchmark. [paper] not done; the clean arm does."
+    )
+
+
+class Benchmark(Section):
+    """One column of Table 1."""
+
+    title: str = Field(description="Column title.")
+    protocols: list[Name] = Field(min_length=1, description="Sampling protocols, the headline first.")
+    family: SyntheticFamily | None = Field(None, description="Synthetic held-out family; absent for real benchmarks.")
+    sample_of: str | None = Field(None, description="Packaged sample of a real benchmark (gsm8k_50).")
+    in_distribution: bool = Field(False, description="Drawn like the training problems.")
+
+
+class Protocol(Section):
+    """How a benchmark is sampled. avg@k is `samples: k`."""
+
+    temperature: float = Field(ge=0, le=2, description="0 is greedy.")
+    top_p: float = Field(1.0, gt=0, le=1, description="Nucleus mass.")
+    samples: int = Field(1, ge=1, description="k, samples per problem.")
+
+    @model_validator(mode="after")
+    def _greedy_once(self) -> Self:
+        if self.temperature == 0 and self.samples != 1:
+            raise ValueError(
+                f"temperature 0 with samples {self.samples}: greedy samples are all equal; set samples to 1"
+            )
+        return self
+
+
+class EvaluationConfig(Section):
+    """Sampling and grading of finished models."""
+
+    engine: Literal["transformers", "vllm"] = Field(
+        "transformers", description="Sampling engine; the output is the same parquet."
+    )
+    protocols: dict[Name, Protocol]
+    max_tokens: int = Field(ge=1, description="Longest response in tokens.")
+    seed: int = Field(0, ge=0, description="Base seed; each sample has its own.")
+    batch_rows: int = Field(256, ge=1, description="Sequences side by side (transformers engine).")
+    shard_rows: int = Field(2000, ge=1, description="Rows of a shard; a killed job loses at most one.")
+    tensor_parallel: int = Field(1, ge=1, description="GPUs of one vLLM engine.")
+    grade_workers: int = Field(2, ge=1, description="Grading processes.")
+
+
+class ReportConfig(Section):
+    """Statistics and presentation."""
+
+    reported: Literal["last"] = Field(
+        "last", description="The checkpoint that is scored, fixed in advance: the one of the last update."
+    )
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="Level of intervals.")
+    bootstrap_draws: int = Field(10_000, ge=100, description="Bootstrap draws over problems and seeds.")
+    comparison: tuple[Name, Name] = Field(
+        ("fr3e", "grpo_pp"), description="The paired difference shown: first minus second."
+    )
+    published: bool = Field(False, description="Show the paper's numbers beside ours.")
+    gpu_hour_price: float | None = Field(None, gt=0, description="Currency units per GPU-hour in the cost section.")
+
+
+class StageResources(Section):
+    """What a stage asks of a cluster."""
+
+    cpus: int = Field(1, ge=1, description="CPU cores.")
+    mem_mb: int = Field(4000, ge=100, description="Memory in MB.")
+    gpus: int = Field(0, ge=0, description="GPUs per node.")
+    nodes: int = Field(1, ge=1, description="Nodes.")
+    runtime: int = Field(60, ge=1, description="Minutes.")
+
+
+class Scenario(Section):
+    """The whole of config/<scenario>.yaml."""
+
+    scenario: Name = Field(description="Name; results go to results/<scenario>/.")
+    models: dict[Name, ModelConfig] = Field(min_length=1)
+    methods: list[Name] = Field(min_length=1, description="Arms in Table 1, files of config/arms.")
+    arms: list[Name] = Field(default_factory=list, description="Further arms, trained by the target `arms`.")
+    arm_models: list[Name] = Field(
+        default_factory=list, description="Models on which the further arms run; empty means all."
+    )
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="Training seeds.")
+    data: SyntheticData | RealData = Field(discriminator="kind")
+    train: dict[str, Any] = Field(
+        default_factory=dict, description="Training settings common to all runs (TrainingConfig)."
+    )
+    overrides: dict[Name, dict[str, Any]] = Field(
+        default_factory=dict, description="Changes per arm; they also reach the arms that extend it."
+    )
+    benchmarks: dict[Name, Benchmark] = Field(min_length=1)
+    evaluation: EvaluationConfig
+    report: ReportConfig = ReportConfig()
+    resources: dict[Literal["base", "train", "export", "sample", "grade"], StageResources] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Self:
+        for name, benchmark in self.benchmarks.items():
+            for protocol in benchmark.protocols:
+                if protocol not in self.evaluation.protocols:
+                    raise ValueError(
+                        f"benchmarks.{name}.protocols names {protocol!r}; evaluation.protocols has {', '.join(self.evaluation.protocols)}"
+                    )
+        for model in self.arm_models:
+            if model not in self.models:
+                raise ValueError(f"arm_models names {model!r}; models has {', '.join(self.models)}")
+        for method in self.report.comparison:
+            if method not in self.methods:
+                raise ValueError(f"report.comparison names {method!r}; methods has {', '.join(self.methods)}")
+        return self
+
+
+class RunConfig(Section):
+    """One training run, resolved: the content of run.yaml, the only configuration the training stage reads."""
+
+    run: str = Field(description="<model>-<arm>-s<seed>.")
+    scenario: Name
+    arm: Name
+    model_name: Name
+    model: ModelConfig
+    seed: int = Field(ge=0)
+    training: TrainingConfig
+    base: str = Field(description="Folder of the base model.")
+    data: str = Field(description="Training parquet.")
+    benchmarks: dict[Name, str] = Field(default_factory=dict, description="Probed benchmark files.")
+
+    @model_validator(mode="after")
+    def _fits_positions(self) -> Self:
+        needed = self.training.rollout.max_prompt_tokens + self.training.rollout.max_total_tokens
+        if needed > self.model.max_positions and self.model.rope_override is None:
+            raise ValueError(
+                f"models.{self.model_name}: rollout.max_prompt_tokens + rollout.max_total_tokens = {needed} is more than max_positions {self.model.max_positions}; "
+                "lower them or set rope_override"
+            )
+        return self

@@ -1,0 +1,146 @@
+"""The facts that travel through training: each row carries its own, and nothing is looked up by row position.
+
+One prompt's exploration yields state groups; one group holds a state's M rollouts with the state's V, its predecessor's V
+and its alpha. Token ids go end to end: a state is `prompt.token_ids + base.response_ids[:k]`, never text.
+"""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fr3e.grading.verdict import Verdict
+
+Ids = tuple[int, ...]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One problem as a training step sees it. `uid` is unique over the whole run: epoch and row id."""
+
+    uid: str
+    token_ids: Ids
+    gold: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """n completions of one context. `draw` names the random stream: (draw, row, token index) fixes every sample."""
+
+    prompt_uid: str
+    context_ids: Ids
+    n: int
+    max_tokens: int
+    draw: str
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Completion:
+    """What the policy wrote: ids [T] with the stop token where there is one, log-probs [T] and entropies [T] (nats)
+    at the request's temperature over the full vocabulary; `finished` is False where the token budget ended it."""
+
+    token_ids: Ids
+    logprobs: Floats
+    entropies: Floats
+    finished: bool
+    cached_tokens: int = 0
+    topk_entropies: Floats | None = None
+
+
+class Generate(Protocol):
+    """Sample completions from the current policy."""
+
+    async def __call__(self, request: Request) -> list[Completion]: ...
+
+
+class Grade(Protocol):
+    """Grade a response's ids (decoded by the engine) against the prompt's gold."""
+
+    async def __call__(self, prompt: Prompt, response_ids: Ids) -> Verdict: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rollout:
+    """One response = prefix + continuation, arrays over the whole response [T]; the prefix's are the base's own."""
+
+    response_ids: Ids
+    logprobs: Floats
+    entropies: Floats
+    prefix_len: int
+    finished: bool
+    verdict: Verdict
+
+    @property
+    def reward(self) -> float:
+        """r in {0, 1} (Eq. 12)."""
+        return float(self.verdict.kind == "correct")
+
+    @property
+    def continuation_len(self) -> int:
+        """Tokens that were generated for this rollout."""
+        return len(self.response_ids) - self.prefix_len
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateGroup:
+    """The M rollouts of one state S_j with the facts of Eq. 13-14.
+
+    `state` is j (0 = root); `base` numbers the prompt's base trajectories; `prefix_len` is k; `previous` is V(S_{j-1}) or
+    None for the first state; `alpha` is Eq. 14 before any update-wide change (`shuffled`); `born` is the update in whose
+    rounds the group was sampled.
+    """
+
+    prompt: Prompt
+    base: int
+    state: int
+    prefix_len: int
+    value: float
+    previous: float | None
+    alpha: float
+    rollouts: tuple[Rollout, ...]
+    born: int = 0
+    first_return: bool = False
+
+    @property
+    def uid(self) -> str:
+        """Unique over the run."""
+        return f"{self.prompt.uid}/{'first' if self.first_return else f'b{self.base}s{self.state}'}"
+
+    @property
+    def mixed(self) -> bool:
+        """True when rewards differ, so that the group carries a gradient."""
+        return 0.0 < self.value < 1.0
+
+
+@dataclass(slots=True)
+class Cost:
+    """Tokens and rollouts of one prompt's exploration, by stage (1 = First Return, 2 = Explore)."""
+
+    rollouts_first: int = 0
+    rollouts_explore: int = 0
+    generated_first: int = 0
+    generated_explore: int = 0
+    context_first: int = 0
+    context_explore: int = 0
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exploration:
+    """Everything one prompt gave: its first rollouts, base trajectories, anchors, and all state groups (also filtered ones).
+
+    `dropped` says why the prompt stopped after First Return (`all_correct`, `all_wrong`, `no_base`), else None.
+    `anchors[b]` are the anchor positions of base b; `duplicates` counts states left out because an equal one exists.
+    """
+
+    prompt: Prompt
+    first: tuple[Rollout, ...]
+    bases: tuple[Rollout, ...]
+    anchors: tuple[tuple[int, ...], ...]
+    groups: tuple[StateGroup, ...]
+    dropped: str | None
+    duplicates: int = 0
+    cost: Cost = field(default_factory=Cost)
