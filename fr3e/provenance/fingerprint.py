@@ -1,0 +1,141 @@
+"""Content fingerprints: of a stage's code, and of values.
+
+A stage's code is the static import closure of its module inside this package, hashed as an AST without docstrings and
+positions, so that comments and formatting do not count. What a stage takes from configuration reaches it through its
+resolved plan, and what grades an answer is recorded apart, so `fr3e.config`, `fr3e.grading` and the leaves below never
+count unless they are the stage itself: a changed grader regrades, it does not retrain.
+"""
+
+import ast
+import functools
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).resolve().parent.parent
+NEVER = ("fr3e.config", "fr3e.grading", "fr3e.provenance", "fr3e.errors", "fr3e.files", "fr3e.progress", "fr3e.cli")
+
+STAGES: dict[str, tuple[str, ...]] = {
+    "data": ("fr3e.data.synthetic",),
+    "data-real": ("fr3e.data.assemble", "fr3e.data.benchmarks"),
+    "base": ("fr3e.engine.base",),
+    "train-local": ("fr3e.engine.local.train",),
+    "train-verl": ("fr3e.engine.verl.launch", "fr3e.engine.verl.rollout", "fr3e.engine.verl.trainer"),
+    "export-local": ("fr3e.engine.local.export",),
+    "export-verl": ("fr3e.engine.verl.export",),
+    "sample": ("fr3e.evaluation.sample",),
+    "grade": ("fr3e.grading.files",),
+    "score": ("fr3e.evaluation.score",),
+    "table1": ("fr3e.report.table1",),
+    "arms": ("fr3e.report.arms",),
+    "figures": ("fr3e.report.figures",),
+    "cost": ("fr3e.report.cost",),
+    "explorer": ("fr3e.report.explorer",),
+    "overview": ("fr3e.report.overview",),
+    "data-report": ("fr3e.data.report",),
+}
+
+
+def _path(module: str, package: Path) -> Path | None:
+    base = package.joinpath(*module.split(".")[1:])
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+
+def _imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".") if is_package else module.split(".")[:-1]
+                parts = parts[: len(parts) - (node.level - 1)]
+                base = ".".join(parts + ([node.module] if node.module else []))
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _without_docstrings(tree: ast.AST) -> ast.AST:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body
+            if (
+                body
+                and isinstance(body[0], ast.Expr)
+                and isinstance(body[0].value, ast.Constant)
+                and isinstance(body[0].value.value, str)
+            ):
+                node.body = body[1:] or [ast.Pass()]
+    return tree
+
+
+@functools.lru_cache(maxsize=None)
+def _parsed(path: Path) -> tuple[ast.AST, str]:
+    tree = _without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+    return tree, ast.dump(tree, include_attributes=False)
+
+
+@functools.lru_cache(maxsize=None)
+def closure(module: str, package: Path = PACKAGE) -> tuple[str, ...]:
+    """Modules of this package that `module` imports, itself first included, sorted; parents' `__init__` count too."""
+    counted = tuple(name for name in NEVER if not module.startswith(name))
+    seen: set[str] = set()
+    todo = [module]
+    while todo:
+        name = todo.pop()
+        if (
+            name in seen
+            or name.split(".")[0] != "fr3e"
+            or any(name == skip or name.startswith(skip + ".") for skip in counted)
+        ):
+            continue
+        path = _path(name, package)
+        if path is None:
+            continue
+        seen.add(name)
+        parts = name.split(".")
+        todo += [".".join(parts[:end]) for end in range(1, len(parts))]
+        todo += _imports(_parsed(path)[0], name, path.name == "__init__.py")
+    return tuple(sorted(seen))
+
+
+def _data_files(module: str, package: Path) -> Iterator[Path]:
+    """Files that a module's folder ships beside its code (templates, tables) and that change what it writes."""
+    path = _path(module, package)
+    if path is not None and path.name != "__init__.py":
+        folder = path.parent
+        yield from sorted(
+            f
+            for f in folder.rglob("*")
+            if f.is_file() and f.suffix in {".txt", ".jinja", ".json", ".jsonl", ".css", ".js", ".html"}
+        )
+
+
+def code(stage: str, package: Path = PACKAGE) -> str:
+    """Fingerprint of a stage's code, 16 hex digits. An unknown stage is a `KeyError`."""
+    digest = hashlib.sha256()
+    modules = sorted({name for module in STAGES[stage] for name in closure(module, package)})
+    for name in modules:
+        path = _path(name, package)
+        assert path is not None
+        digest.update(f"{name}\0{_parsed(path)[1]}\0".encode())
+    for module in STAGES[stage]:
+        for path in _data_files(module, package):
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def values(content: Any) -> str:
+    """Fingerprint of JSON-able values, 16 hex digits, whatever the order of keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def file(path: str | Path) -> str:
+    """Fingerprint of a small text file such as a constraints file, comments and blank lines left out; 'absent' if missing."""
+    path = Path(path)
+    if not path.is_file():
+        return "absent"
+    lines = (line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return values([line for line in lines if line])
