@@ -64,12 +64,13 @@ def config_schema(out: Out = Path("config/schema.json")) -> None:
 
 
 @data_app.command("synthetic")
-def data_synthetic(config: ConfigFile, out: Out) -> None:
-    """Write the demo's training problems and benchmarks."""
-    from fr3e.config import load_scenario
-    from fr3e.data.synthetic import write_synthetic
+def data_synthetic(plan: Annotated[Path, typer.Option(help="Resolved plan: the training problems, or one benchmark.")], out: Out) -> None:
+    """Write the demo's training problems or one of its benchmarks."""
+    from fr3e.data.synthetic import write_problems
+    from fr3e.provenance.manifest import recorded
 
-    write_synthetic(load_scenario(config), out)
+    with recorded("data", [out], plan=plan):
+        write_problems(plan, out)
 
 
 @data_app.command("fetch")
@@ -151,16 +152,15 @@ def data_report(data: Annotated[Path, typer.Option(help="Data folder.")], out: O
 
 @app.command("base")
 def base(
-    config: ConfigFile,
-    model: Annotated[str, typer.Option(help="Name of the model in the scenario.")],
-    data: Annotated[Path, typer.Option(help="Data folder of the scenario.")],
+    plan: Annotated[Path, typer.Option(help="Resolved plan: what the model is and where it comes from.")],
     out: Annotated[Path, typer.Option("--out", help="Folder of the base model.")],
 ) -> None:
     """Make the demo's base model, or fetch a pinned one from the hub."""
-    from fr3e.config import load_scenario
     from fr3e.engine.base import make_base
+    from fr3e.provenance.manifest import recorded
 
-    make_base(load_scenario(config), model, data, out)
+    with recorded("base", [out / "manifest.json", out / "model.safetensors"], plan=plan):
+        make_base(plan, out)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from fr3e.config.scenario import RunConfig, Scenario
+from fr3e.config.scenario import RunConfig, RunModel, Scenario
 from fr3e.config.training import TrainingConfig
 from fr3e.errors import UserError
 from fr3e.files import read_yaml, write_text
@@ -115,7 +115,7 @@ def resolve_run(scenario: Scenario, model: str, arm: str, seed: int, arms: Path 
         "scenario": scenario.scenario,
         "arm": arm,
         "model_name": model,
-        "model": scenario.models[model],
+        "model": scenario.models[model].model_dump(include=set(RunModel.model_fields)),
         "seed": seed,
         "training": settings,
         "base": f"{root}/base/{model}",

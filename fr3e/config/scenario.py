@@ -40,20 +40,22 @@ class SyntheticModel(Section):
     threads: int = Field(2, ge=1, description="CPU threads of the warm start; part of the model's identity.")
 
 
-class ModelConfig(Section):
-    """One row block of Table 1."""
+class RunModel(Section):
+    """What training and sampling need to know of a model."""
 
-    title: str = Field(description="Name in tables and figures.")
     base: HubModel | SyntheticModel = Field(discriminator="kind")
     max_positions: int = Field(ge=64, description="Positions the model was made for; prompt + response must fit.")
     rope_override: dict[str, Any] | None = Field(
-        None,
-        description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest.",
+        None, description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest."
     )
     template: str = Field(description="Prompt template, a file name in fr3e/evaluation/templates without .txt.")
-    train: dict[str, Any] = Field(
-        default_factory=dict, description="Changes to the scenario's training settings for this model."
-    )
+
+
+class ModelConfig(RunModel):
+    """One row block of Table 1."""
+
+    title: str = Field(description="Name in tables and figures.")
+    train: dict[str, Any] = Field(default_factory=dict, description="Changes to the scenario's training settings for this model.")
 
 
 class SyntheticFamily(Section):
@@ -147,6 +149,7 @@ class ReportConfig(Section):
         ("fr3e", "grpo_pp"), description="The paired difference shown: first minus second."
     )
     published: bool = Field(False, description="Show the paper's numbers beside ours.")
+    version_models: bool = Field(False, description="Put every method's final model under DVC (results/<scenario>/runs/<run>/model.dvc).")
     gpu_hour_price: float | None = Field(None, gt=0, description="Currency units per GPU-hour in the cost section.")
 
 
@@ -207,7 +210,7 @@ class RunConfig(Section):
     scenario: Name
     arm: Name
     model_name: Name
-    model: ModelConfig
+    model: RunModel
     seed: int = Field(ge=0)
     training: TrainingConfig
     base: str = Field(description="Folder of the base model.")

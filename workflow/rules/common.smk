@@ -1,0 +1,137 @@
+# What all rules share: the frozen scenario, the runs it implies, fingerprints, site values.
+import json
+import os
+import sys
+from pathlib import Path
+
+import yaml
+from snakemake.exceptions import WorkflowError
+
+from fr3e.config import load_scenario, resolve_run, run_ids
+from fr3e.config.load import training as training_settings
+from fr3e.config.plans import eval_plan, report_plan
+from fr3e.errors import UserError
+from fr3e.files import read_yaml, write_text
+from fr3e.provenance import fingerprint
+
+
+def frozen_config():
+    """The configuration as it was when this command was given: jobs that wait in a queue inherit the snapshot, not later edits."""
+    snapshot = os.environ.get("FR3E_CONFIG_SNAPSHOT")
+    if snapshot:
+        return read_yaml(snapshot)
+    values = dict(config) or read_yaml("config/paper.yaml")
+    text = yaml.safe_dump(json.loads(json.dumps(values)), sort_keys=False)
+    path = Path(".snakemake/fr3e") / f"config-{fingerprint.values(values)}.yaml"
+    write_text(path, text)
+    os.environ["FR3E_CONFIG_SNAPSHOT"] = str(path.resolve())
+    return values
+
+
+def checked(make):
+    """Run `make`; a fault of the user's is one line, not a traceback."""
+    try:
+        return make()
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
+SCENARIO = checked(lambda: load_scenario(frozen_config()))
+RESULTS = f"results/{SCENARIO.scenario}"
+DATA = "data" if SCENARIO.data.kind == "real" else f"{RESULTS}/data"
+SITE = (
+    read_yaml("config/site.yaml") if Path("config/site.yaml").is_file() else {}
+) or {}
+FR3E = f"{sys.executable} -m fr3e"
+FR3E_VERL = f"{SITE['verl_python']} -m fr3e" if SITE.get("verl_python") else FR3E
+
+METHOD_RUNS = run_ids(SCENARIO)
+ARM_RUNS = run_ids(
+    SCENARIO, SCENARIO.arms, SCENARIO.arm_models or list(SCENARIO.models)
+)
+RUNS = METHOD_RUNS | ARM_RUNS
+RUN_CONFIGS = checked(
+    lambda: {run: resolve_run(SCENARIO, *key) for run, key in RUNS.items()}
+)
+BASES = {f"base-{model}": model for model in SCENARIO.models}
+TAGS = [*BASES, *METHOD_RUNS]
+ARM_TAGS = [*TAGS, *(run for run in ARM_RUNS if run not in METHOD_RUNS)]
+BENCHMARKS = list(SCENARIO.benchmarks)
+
+
+wildcard_constraints:
+    run="|".join(RUNS),
+    tag="|".join([*BASES, *RUNS]),
+    model="|".join(SCENARIO.models),
+    benchmark="|".join(BENCHMARKS),
+
+
+def question(arm):
+    """The question an arm answers, as its file says."""
+    return read_yaml(f"config/arms/{arm}.yaml").get("question", "")
+
+
+def plan_values(name):
+    """The content of one resolved plan; each holds only what its stage reads, so that other edits do not rerun it."""
+    kind, _, what = name.partition("/")
+    if kind == "data":
+        return {
+            "scenario": SCENARIO.scenario,
+            "data": SCENARIO.data.model_dump(mode="json"),
+            "benchmark": (
+                None
+                if what == "train"
+                else SCENARIO.benchmarks[what].model_dump(
+                    mode="json", include={"family", "sample_of"}
+                )
+            ),
+        }
+    if kind == "base":
+        return SCENARIO.models[what].model_dump(
+            mode="json", include={"base", "max_positions", "rope_override", "template"}
+        )
+    if kind == "run":
+        return RUN_CONFIGS[what].model_dump(mode="json")
+    if kind == "eval":
+        model, arm, seed = RUNS.get(what) or (BASES[what], None, None)
+        return eval_plan(SCENARIO, model, arm, seed).model_dump(mode="json")
+    questions = {arm: question(arm) for arm in [*SCENARIO.methods, *SCENARIO.arms]}
+    return report_plan(SCENARIO, name == "report-arms", questions).model_dump(
+        mode="json"
+    )
+
+
+def stage_resource(stage, key, default):
+    """A stage's request to a cluster: scenario, else default."""
+    resources = SCENARIO.resources.get(stage)
+    return getattr(resources, key) if resources else default
+
+
+def code(stage):
+    return fingerprint.code(stage)
+
+
+def software(environment="default"):
+    """Fingerprint of the constraints file of an environment: a changed pin reruns what it may change."""
+    return fingerprint.file(f"constraints/{environment}.txt")
+
+
+rule plan:
+    output:
+        f"{RESULTS}/plans/{{plan}}.yaml",
+    wildcard_constraints:
+        plan="data/.+|base/.+|run/.+|eval/.+|report|report-arms",
+    params:
+        values=lambda w: json.dumps(plan_values(w.plan)),
+    log:
+        f"{RESULTS}/logs/plans/{{plan}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks-of-rules/plans/{{plan}}.tsv"
+    message:
+        "Freezing {output}"
+    shell:
+        "{FR3E} config write --json {params.values:q} --out {output} 2> {log}"
+
+
+localrules:
+    plan,

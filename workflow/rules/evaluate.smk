@@ -1,0 +1,87 @@
+# sample -> grade -> score. One sampling job serves all benchmarks of a model that are due: its outputs are updated in
+# place, so that a benchmark added later samples only that one.
+def model_manifest(wildcards):
+    if wildcards.tag in BASES:
+        return f"{RESULTS}/base/{BASES[wildcards.tag]}/manifest.json"
+    return f"{RESULTS}/runs/{wildcards.tag}/model/manifest.json"
+
+
+rule sample:
+    input:
+        plan=f"{RESULTS}/plans/eval/{{tag}}.yaml",
+        model=model_manifest,
+        data=all_benchmark_data(),
+    output:
+        [
+            update(f"{RESULTS}/evaluation/{{tag}}/{benchmark}/generations.parquet")
+            for benchmark in BENCHMARKS
+        ],
+    params:
+        code=code("sample"),
+        software=software(
+            "verl" if SCENARIO.evaluation.engine == "vllm" else "default"
+        ),
+        command=FR3E_VERL if SCENARIO.evaluation.engine == "vllm" else FR3E,
+    log:
+        f"{RESULTS}/logs/sample/{{tag}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks-of-rules/sample/{{tag}}.tsv"
+    threads: stage_resource("sample", "cpus", 1)
+    resources:
+        mem_mb=stage_resource("sample", "mem_mb", 4000),
+        runtime=stage_resource("sample", "runtime", 60),
+    message:
+        "Sampling {wildcards.tag} on every benchmark that is due"
+    shell:
+        "{params.command} sample --plan {input.plan} --out {RESULTS}/evaluation/{wildcards.tag} 2> {log}"
+
+
+rule grade:
+    input:
+        generations=f"{RESULTS}/evaluation/{{tag}}/{{benchmark}}/generations.parquet",
+        data=benchmark_data,
+    output:
+        f"{RESULTS}/evaluation/{{tag}}/{{benchmark}}/verdicts.parquet",
+    params:
+        code=code("grade"),
+        benchmark=lambda w: f"{DATA}/benchmarks/{w.benchmark}.parquet",
+        workers=SCENARIO.evaluation.grade_workers,
+    log:
+        f"{RESULTS}/logs/grade/{{tag}}/{{benchmark}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks-of-rules/grade/{{tag}}/{{benchmark}}.tsv"
+    group:
+        "grade-{tag}"
+    resources:
+        mem_mb=stage_resource("grade", "mem_mb", 4000),
+        runtime=stage_resource("grade", "runtime", 30),
+    message:
+        "Grading {wildcards.tag} on {wildcards.benchmark}"
+    shell:
+        "{FR3E} grade --generations {input.generations} --benchmark {params.benchmark} --out {output} --workers {params.workers} 2> {log}"
+
+
+rule score:
+    input:
+        plan=f"{RESULTS}/plans/eval/{{tag}}.yaml",
+        verdicts=expand(
+            f"{RESULTS}/evaluation/{{{{tag}}}}/{{benchmark}}/verdicts.parquet",
+            benchmark=BENCHMARKS,
+        ),
+    output:
+        f"{RESULTS}/evaluation/{{tag}}/scores.csv",
+    params:
+        code=code("score"),
+        verdicts=lambda w, input: " ".join(
+            f"--verdicts {path}" for path in input.verdicts
+        ),
+    log:
+        f"{RESULTS}/logs/score/{{tag}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks-of-rules/score/{{tag}}.tsv"
+    group:
+        "grade-{tag}"
+    message:
+        "Scoring {wildcards.tag}"
+    shell:
+        "{FR3E} score {params.verdicts} --plan {input.plan} --out {output} 2> {log}"
