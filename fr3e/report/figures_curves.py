@@ -1,0 +1,141 @@
+"""Drawing of curve figures and of the heat map; what is drawn comes from figures_data."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from fr3e.report import style
+from fr3e.report.curves import AXES, AXIS_LABEL
+from fr3e.report.figures_data import COMMON, LOGGED, Panel
+from fr3e.report.runs import method_title
+
+
+def draw_curves(table: pd.DataFrame, models: Mapping[str, str], methods: list[str], panels: Sequence[Panel]) -> Figure:
+    """Rows are panels, columns the x axes of each model; an absent model's column says "not run"."""
+    columns = [(model, axis) for model in models for axis in AXES]
+    rows = max(len(panels), 1)
+    figure, grid = pyplot.subplots(
+        rows, len(columns), squeeze=False, figsize=(style.PANEL_WIDTH * len(columns), style.PANEL_HEIGHT * rows + 0.35)
+    )
+    drawn: dict[str, Any] = {}
+    for r, panel in enumerate(panels):
+        for c, (model, axis) in enumerate(columns):
+            axes = grid[r][c]
+            part = table[(table.model == model) & (table.protocol == panel.protocol) & (table.axis == axis)]
+            title = panel.title if len(models) == 1 else f"{models[model]}\n{panel.title}"
+            if part.empty:
+                style.not_run(axes, title if axis == AXES[0] else "")
+                continue
+            for method in methods:
+                line = part[part.method == method]
+                if not line.empty:
+                    drawn.setdefault(*draw_line(axes, line, method, methods))
+            if axis == AXES[0]:
+                axes.set_title(title)
+                axes.set_ylabel(panel.ylabel)
+            finish(axes, panel, axis, part["mean"])
+        share_y(grid[r])
+    if not panels:
+        style.not_run(grid[0][0])
+    if drawn:
+        figure.legend(list(drawn.values()), list(drawn), loc="outside upper center", ncols=len(drawn))
+    return figure
+
+
+def finish(axes: Any, panel: Panel, axis: str, mean: pd.Series) -> None:
+    """Labels and ticks of one panel; a thin line at 0 where values change sign."""
+    axes.set_xlabel(AXIS_LABEL[axis])
+    if panel.share:
+        axes.yaxis.set_major_formatter(style.PERCENT)
+    if axis == "updates":
+        axes.xaxis.set_major_locator(style.whole_numbers())
+    else:
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: short(count)))
+    if mean.min() < 0 < mean.max():
+        axes.axhline(0, color="#999999", linewidth=0.7, zorder=0)
+
+
+def draw_line(axes: Any, line: pd.DataFrame, method: str, methods: list[str]) -> tuple[str, Any]:
+    """One mean line with markers, its raw values behind it and, with two seeds or more, its band. (label, handle)."""
+    look = style.look(method, methods)
+    x, mean = line.x.to_numpy(float), line["mean"].to_numpy(float)
+    every = max(1, len(x) // 8)
+    (handle,) = axes.plot(x, mean, markevery=every, label=method, **look)
+    if line.window.iloc[0] > 1:
+        axes.plot(x, line.raw, color=look["color"], linewidth=0.5, alpha=0.45)
+    if line.low.notna().any():
+        axes.fill_between(x, line.low, line.high, color=look["color"], alpha=0.16, linewidth=0)
+    return style.label(method, int(line.seeds.iloc[0])), handle
+
+
+def share_y(row: Sequence[Any]) -> None:
+    """The two x axes of one panel have one y range, so that they can be compared."""
+    for left, right in zip(row[::2], row[1::2], strict=True):
+        low = min(left.get_ylim()[0], right.get_ylim()[0])
+        high = max(left.get_ylim()[1], right.get_ylim()[1])
+        left.set_ylim(low, high)
+        right.set_ylim(low, high)
+
+
+def draw_heat(table: pd.DataFrame, models: Mapping[str, str], methods: list[str]) -> Figure:
+    """Fig. 9: a row per model and protocol, a column per method; colour is the share of groups."""
+    rows = [(model, protocol) for model in models for protocol in (LOGGED, COMMON)]
+    figure, grid = pyplot.subplots(
+        len(rows),
+        len(methods),
+        squeeze=False,
+        figsize=(style.PANEL_WIDTH * len(methods), (style.PANEL_HEIGHT + 0.35) * len(rows)),
+    )
+    top = float(table.share.quantile(0.995)) if len(table) else 1.0
+    mesh = None
+    for r, (model, protocol) in enumerate(rows):
+        for c, method in enumerate(methods):
+            axes = grid[r][c]
+            part = table[(table.model == model) & (table.protocol == protocol) & (table.method == method)]
+            what = "state groups, as logged" if protocol == LOGGED else "root groups, equal size"
+            title = method_title(method) if len(models) == 1 else f"{models[model]}, {method_title(method)}"
+            if part.empty:
+                style.not_run(axes, title)
+                continue
+            mesh = draw_mesh(axes, part, top)
+            seeds = int(part.seeds.max())
+            axes.set_title(f"{title} ({'one seed' if seeds == 1 else f'{seeds} seeds'}): {what}", pad=4, size=7.5)
+            axes.set_xlabel("update")
+            axes.set_ylabel(f"successes of {int(part.of.iloc[0])}")
+    if mesh is not None:
+        figure.colorbar(mesh, ax=grid, label="share of groups", format=style.PERCENT, extend="max", pad=0.015)
+    return figure
+
+
+def draw_mesh(axes: Any, part: pd.DataFrame, top: float) -> Any:
+    """Successes x update as cells, with generated tokens along the upper edge."""
+    cells = part.pivot(index="successes", columns="update", values="share").to_numpy(float)
+    updates = np.sort(part["update"].unique()).astype(float)
+    tokens = part.groupby("update").tokens.first().to_numpy(float)
+    edges = np.append(updates - 0.5, updates[-1] + 0.5)
+    mesh = axes.pcolormesh(edges, np.arange(cells.shape[0] + 1) - 0.5, cells, vmin=0, vmax=top, rasterized=False)
+    axes.grid(False)
+    axes.xaxis.set_major_locator(style.whole_numbers())
+    axes.yaxis.set_major_locator(style.whole_numbers())
+    if len(updates) > 1 and tokens[-1] > tokens[0]:
+        upper = axes.secondary_xaxis(
+            "top", functions=(lambda u: np.interp(u, updates, tokens), lambda t: np.interp(t, tokens, updates))
+        )
+        ticks = style.whole_numbers(4).tick_values(tokens[0], tokens[-1])
+        ticks = ticks[(ticks >= tokens[0]) & (ticks <= tokens[-1])]
+        upper.set_xticks(ticks, [short(t) for t in ticks])
+        upper.tick_params(labelsize=6, length=2, pad=1)
+    return mesh
+
+
+def short(count: float) -> str:
+    """1234567 as "1.2M"; counts of tokens on a narrow axis."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(count) >= size:
+            return f"{count / size:.3g}{letter}"
+    return f"{count:.3g}"
