@@ -78,8 +78,8 @@ def render(template: str, question: str, tokenizer: Any) -> tuple[str, list[int]
         raise UserError(f"{type(tokenizer).__name__}: not a fast tokenizer; give one that has a tokenizer.json")
     added = _added(tokenizer)
     ids: list[int] = []
-    for piece in _pieces(template, text, tuple(added)):
-        if piece in added:
+    for position, piece in enumerate(_pieces(template, text, tuple(added))):
+        if position % 2:
             ids.append(added[piece])
         elif piece:
             ids.extend(_plain(piece, tokenizer, added))
@@ -91,7 +91,10 @@ def _added(tokenizer: Any) -> dict[str, int]:
 
 
 def _pieces(template: str, text: str, added: tuple[str, ...]) -> list[str]:
-    """Cut the rendered text at the special tokens that the template itself holds, never at those of the question."""
+    """Cut the rendered text at the special tokens that the template itself holds, never at those of the question.
+
+    The pieces alternate: text (perhaps empty), special token, text, and so on.
+    """
     raw_head, raw_tail = template_text(template).split(SLOT)
     for token in SPECIAL_IN_TEMPLATE.findall(raw_head + raw_tail):
         if token not in added:

@@ -50,7 +50,7 @@ def test_texts_are_those_of_the_published_harnesses():
     assert prompts.render_text("simple", question) == (
         "Question:\nWhat is $1+2$?\nAnswer:\nLet's think step by step.\n"
     )
-    assert prompts.render_text("demo", "4-4*3?") == "<|im_start|>user\n4-4*3?<|im_end|>\n<|im_start|>assistant\n"
+    assert prompts.render_text("demo", "4-4*3?") == "<|im_start|>4-4*3?<|im_end|><|im_start|>"
     assert prompts.names() == ["demo", "qwen25_math_cot", "qwen_boxed", "simple"]
 
 
