@@ -13,7 +13,8 @@ def train_command(wildcards):
     """The distributed engine starts Ray on every node of its allocation first."""
     if engine(wildcards.run) == "local":
         return f"{FR3E} train"
-    return f"workflow/scripts/with_ray.sh {FR3E_VERL} train"
+    shape = RUN_CONFIGS[wildcards.run].training.verl
+    return f"workflow/scripts/with_ray.sh --nodes {shape.nodes} --gpus {shape.gpus_per_node} -- {FR3E_VERL} train"
 
 
 def on_verl(wildcards, if_verl, otherwise):

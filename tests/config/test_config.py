@@ -1,0 +1,122 @@
+"""Every shipped configuration loads, the schema is current, and faults speak to people."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from fr3e.config import load_scenario, merge, resolve_run, run_ids, schema
+from fr3e.config.load import arm_chain
+from fr3e.errors import UserError
+from fr3e.files import read_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = sorted(path for path in (ROOT / "config").glob("*.yaml") if "scenario" in read_yaml(path))
+
+
+@pytest.fixture(autouse=True)
+def _at_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def demo(**changes: Any) -> dict[str, Any]:
+    return merge(read_yaml(ROOT / "config/demo.yaml"), changes)
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_shipped_scenario_and_each_of_its_runs_is_valid(path: Path) -> None:
+    scenario = load_scenario(path)
+    jsonschema.validate(read_yaml(path), schema())
+    for model, arm, seed in run_ids(scenario, scenario.methods + scenario.arms).values():
+        run = resolve_run(scenario, model, arm, seed)
+        assert type(run).model_validate(yaml.safe_load(yaml.safe_dump(run.model_dump(mode="json")))) == run
+
+
+def test_the_committed_schema_is_the_generated_one() -> None:
+    committed = json.loads((ROOT / "config/schema.json").read_text(encoding="utf-8"))
+    assert committed == schema(), "run `make schema` and commit config/schema.json"
+
+
+def test_every_field_of_the_training_settings_is_described_with_its_source() -> None:
+    for name, definition in schema()["$defs"].items():
+        for key, field in definition.get("properties", {}).items():
+            if name.endswith("Config") and "$ref" not in field and name not in ("RunConfig", "TrainingConfig"):
+                assert field.get("description"), f"{name}.{key} has no description"
+
+
+def test_paper_scenario_is_table_1() -> None:
+    scenario = load_scenario(ROOT / "config/paper.yaml")
+    assert len(run_ids(scenario)) == 6
+    assert len(run_ids(scenario)) * len(scenario.benchmarks) == 48
+    math = resolve_run(scenario, "qwen2.5-math-7b", "fr3e", 0).training
+    assert (math.fr3e.num_anchors, math.fr3e.rollouts_per_state, math.fr3e.first_n) == (4, 16, 4)
+    assert (math.loss.clip_low, math.loss.clip_high, math.optim.lr, math.optim.minibatches) == (0.22, 0.28, 1e-6, 4)
+    assert (math.accum.groups_per_update, math.rollout.max_total_tokens) == (512, 3072)
+    baseline = resolve_run(scenario, "qwen2.5-math-7b", "grpo_pp", 0).training
+    assert (baseline.fr3e.num_anchors, baseline.fr3e.first_n, baseline.fr3e.rollouts_per_state) == (0, 0, 16)
+    # Only the exploration differs between the two methods.
+    assert math.model_copy(update={"fr3e": baseline.fr3e}) == baseline
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"train": {"fr3e": {"num_anchor": 3}}}, ["num_anchor", "did you mean 'num_anchors'"]),
+        ({"sceanrio": "x"}, ["sceanrio", "did you mean 'scenario'"]),
+        ({"train": {"loss": {"clip_low": 1.5}}}, ["loss.clip_low", "less than 1", "1.5"]),
+        ({"methods": ["grpo_pp", "fr3e", "free"]}, ["'free'", "config/arms", "fr3e, grpo"]),
+        ({"train": {"rollout": {"max_total_tokens": 4000}}}, ["max_total_tokens", "4096", "max_positions 192"]),
+        ({"train": {"fr3e": {"alpha_mode": "louder"}}}, ["alpha_mode", "'amplify_only'", "louder"]),
+        ({"benchmarks": {"chain": {"protocols": ["avg9"]}}}, ["benchmarks.chain.protocols", "'avg9'", "greedy, avg8"]),
+        ({"train": {"probe": {"benchmarks": ["chian"]}}}, ["probe.benchmarks", "'chian'", "chain"]),
+        ({"overrides": {"fr3e": {"fr3e": {"first_n": 0}}}}, ["num_anchors 3 needs first rollouts"]),
+    ],
+)
+def test_faults_name_the_key_what_was_found_and_what_is_allowed(changes: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(UserError) as error:
+        scenario = load_scenario(demo(**changes))
+        for model, arm, seed in run_ids(scenario).values():
+            resolve_run(scenario, model, arm, seed)
+    for word in words:
+        assert word in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_arm_that_extends_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("extends: b\ntrain: {}\n", encoding="utf-8")
+    (tmp_path / "b.yaml").write_text("extends: a\ntrain: {}\n", encoding="utf-8")
+    with pytest.raises(UserError, match="extends itself through a -> b"):
+        arm_chain("a", tmp_path)
+
+
+def test_overrides_of_an_arm_reach_the_arms_that_extend_it() -> None:
+    scenario = load_scenario(demo())
+    run = resolve_run(scenario, next(iter(scenario.models)), "random_anchors", 0).training
+    assert run.fr3e.anchor_score == "random"
+    assert run.fr3e.rollouts_per_state == 8, "demo.yaml's override of fr3e"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["config", "check", "--config", "absent.yaml"], ["absent.yaml", "no such file"]),
+        (["train", "--run", "absent.yaml", "--out", "x"], ["absent.yaml", "no such file"]),
+        (["grade"], ["--generations", "--explain"]),
+    ],
+)
+def test_the_command_line_answers_in_one_line_with_code_2(arguments: list[str], words: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", "fr3e", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert all(word in done.stderr for word in words)
+
+
+def test_every_command_has_help() -> None:
+    done = subprocess.run([sys.executable, "-m", "fr3e", "--help"], capture_output=True, text=True, check=True)
+    for verb in ("train", "export", "sample", "grade", "score", "evaluate", "verify", "trace", "plan", "doctor"):
+        assert verb in done.stdout

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Run a command with a Ray cluster over all nodes of this Slurm allocation, and leave no process behind.
+#   with_ray.sh --nodes N --gpus G -- COMMAND [ARG ...]
+# One node, or no Slurm: the command starts its own local Ray, and this script only hands over to it. On more nodes: a head
+# on the first, a worker on each other one, wait until Ray sees all N x G GPUs, run the command with RAY_ADDRESS set,
+# tear down on success, failure, SIGTERM, SIGINT and Slurm's time limit. Exit code: that of the command; 70 when the
+# cluster did not come up within FR3E_RAY_WAIT seconds (300).
+set -euo pipefail
+
+die() { echo "with_ray: $*" >&2; exit 70; }
+say() { echo "with_ray: $*" >&2; }
+
+nodes=1 gpus=0
+while [ $# -gt 0 ]; do
+  case $1 in
+    --nodes) nodes=$2; shift 2 ;;
+    --gpus) gpus=$2; shift 2 ;;
+    --) shift; break ;;
+    *) die "unknown argument '$1'; usage: with_ray.sh --nodes N --gpus G -- COMMAND" ;;
+  esac
+done
+[ $# -gt 0 ] || die "no command after --"
+
+job=${SLURM_JOB_ID:-}
+if [ -z "$job" ] || [ "$nodes" -le 1 ]; then exec "$@"; fi
+
+# Snakemake's job step hides most SLURM_* variables, so the node list is asked for by job id.
+mapfile -t hosts < <(scontrol show hostnames "$(squeue -h -j "$job" -o %N)")
+[ "${#hosts[@]}" -eq "$nodes" ] || die "job $job has ${#hosts[@]} nodes (${hosts[*]}), the run needs $nodes"
+
+python=$1
+ray=$(dirname "$python")/ray
+[ -x "$ray" ] || die "no ray beside $python; name verl's interpreter in config/site.yaml (verl_python)"
+head=${hosts[0]}
+address() { scontrol show node -o "$1" | sed -n 's/.* NodeAddr=\([^ ]*\).*/\1/p'; }
+head_ip=$(srun --overlap -N1 -n1 -w "$head" getent ahostsv4 "$(address "$head")" | awk 'NR == 1 {print $1}')
+[ -n "$head_ip" ] || die "$head does not resolve to an address"
+port=$((20000 + job % 20000))
+scratch=${FR3E_RAY_TMP:-/tmp}/fr3e-ray-$job
+pids=() driver=
+
+# A daemon that a dying step left behind is found by the job's own mark in its environment, on its own node.
+sweep='me=$$; for p in /proc/[0-9]*; do { tr "\0" "\n" < "$p/environ"; } 2>/dev/null | grep -qx "FR3E_RAY_JOB=$1" && [ "${p#/proc/}" != "$me" ] && [ "${p#/proc/}" != "$PPID" ] && kill -9 "${p#/proc/}" 2>/dev/null; done; rm -rf "$2"; true'
+
+teardown() {
+  local status=$?
+  trap - EXIT
+  trap '' TERM INT
+  if [ -n "$driver" ] && kill -0 "$driver" 2>/dev/null; then
+    kill -TERM "$driver" 2>/dev/null || true
+    for _ in $(seq "${FR3E_TERM_WAIT:-120}"); do kill -0 "$driver" 2>/dev/null || break; sleep 1; done
+    kill -KILL "$driver" 2>/dev/null || true
+    wait "$driver" 2>/dev/null && status=0 || status=$?
+  fi
+  for pid in "${pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
+  for _ in $(seq 20); do
+    alive=0; for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null && alive=1; done
+    [ "$alive" = 0 ] && break; sleep 0.5
+  done
+  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  srun --overlap -N"$nodes" -n"$nodes" --ntasks-per-node=1 env -u FR3E_RAY_JOB bash -c "$sweep" _ "$job" "$scratch" 2>/dev/null && say "all nodes are clean" || { rm -rf "$scratch"; say "the allocation is gone; Slurm ends what was left on its nodes"; }
+  exit "$status"
+}
+trap teardown EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+start() { # start NODE ARGUMENTS of `ray start`
+  local node=$1; shift
+  FR3E_RAY_JOB=$job srun --overlap -N1 -n1 -w "$node" ${gpus:+--gpus-per-node="$gpus"} --export=ALL \
+    "$ray" start --block --num-gpus="$gpus" --temp-dir="$scratch" --disable-usage-stats "$@" >&2 &
+  pids+=($!)
+}
+
+say "head on $head ($head_ip:$port), workers on ${hosts[*]:1}"
+start "$head" --head --node-ip-address="$head_ip" --port="$port" --include-dashboard=false
+seen() { RAY_ADDRESS=$head_ip:$port "$python" - 2>/dev/null <<'PY'
+import ray
+ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
+print(sum(1 for node in ray.nodes() if node["Alive"]), int(ray.cluster_resources().get("GPU", 0)))
+PY
+}
+deadline=$((SECONDS + ${FR3E_RAY_WAIT:-300}))
+until [ -n "$(seen)" ]; do
+  kill -0 "${pids[0]}" 2>/dev/null || die "the Ray head on $head ended at once"
+  [ $SECONDS -lt $deadline ] || die "the Ray head on $head did not answer"
+  sleep 1
+done
+for node in "${hosts[@]:1}"; do start "$node" --address="$head_ip:$port"; done
+until [ "$(seen)" = "$nodes $((nodes * gpus))" ]; do
+  for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null || die "a Ray process ended while the cluster was starting"; done
+  [ $SECONDS -lt $deadline ] || die "Ray sees '$(seen)' (nodes GPUs), $nodes $((nodes * gpus)) are needed"
+  sleep 1
+done
+say "Ray sees $nodes nodes and $((nodes * gpus)) GPUs"
+export RAY_ADDRESS=$head_ip:$port
+"$@" &
+driver=$!
+wait "$driver" && status=0 || status=$?
+driver=
+exit "$status"
