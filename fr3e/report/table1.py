@@ -52,7 +52,8 @@ class Entry:
     def status(self) -> str:
         """ok, partial (some seeds are missing), not run, or for the paper's numbers not published."""
         if math.isnan(self.value):
-            return NOT_PUBLISHED if self.quantity.startswith("published") else NOT_RUN
+            # A difference that has our files but no value lacks the paper's number.
+            return NOT_PUBLISHED if self.quantity.startswith("published") or self.files else NOT_RUN
         return "partial" if len(self.seeds) < self.expected_seeds else "ok"
 
 
@@ -127,6 +128,7 @@ def _differences(plan: ReportPlan, results: Results, model: str) -> list[Entry]:
 
 def _published(plan: ReportPlan, model: str, title: str, entries: list[Entry]) -> list[Entry]:
     cells = published.of_model(title)
+    cells = {method: row for method, row in cells.items() if any(name in row for name in plan.benchmarks)}
     if set(plan.benchmarks) != set(published.load()["problems"]):
         # The printed average is over the paper's eight; over other columns it would be compared with another number.
         cells = {method: {k: v for k, v in row.items() if k != AVERAGE} for method, row in cells.items()}
@@ -139,9 +141,8 @@ def _published(plan: ReportPlan, model: str, title: str, entries: list[Entry]) -
             added.append(Entry(model, method, column, "published", value=value))
             entry = Entry(model, method, column, "ours_minus_published")
             mine = ours[column]
-            if mine.status != NOT_RUN:
-                entry.value, entry.low, entry.high = mine.value - value, mine.low - value, mine.high - value
-                entry.n, entry.seeds, entry.files = mine.n, mine.seeds, mine.files
+            entry.value, entry.low, entry.high = mine.value - value, mine.low - value, mine.high - value
+            entry.n, entry.seeds, entry.files = mine.n, mine.seeds, mine.files
             added.append(entry)
     first, second = plan.report.comparison
     if first in cells and second in cells:

@@ -9,12 +9,12 @@ body{font:15px/1.45 system-ui,sans-serif;color:#1b1f24;margin:2rem auto;max-widt
 h1{font-size:1.15rem;margin:0 0 .3rem}p.caption{margin:.2rem 0 1rem;color:#444}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;white-space:nowrap}
 thead th{border-top:2px solid #1b1f24;border-bottom:1px solid #1b1f24;padding:.4rem .7rem;text-align:right;vertical-align:bottom}
-thead th:first-child,tbody th{text-align:left}thead small{display:block;font-weight:400;color:#57606a;line-height:1.25}
-tbody th{font-weight:400;padding:.22rem .7rem .22rem 0}tbody td{text-align:right;padding:.22rem .7rem}
+thead th:first-child{padding-left:0}thead th:first-child,tbody th{text-align:left}thead small{display:block;font-weight:400;color:#57606a;line-height:1.25}
+tbody th{font-weight:400;padding:.22rem .7rem .22rem 0}tbody td{text-align:right;padding:.22rem .7rem}tbody th,tbody td{vertical-align:top}
 tbody tr.group th{font-weight:650;padding-top:.7rem;border-top:1px solid #c9d1d9}
 tbody tr.group:first-child th{border-top:0}tbody tr.derived td,tbody tr.derived th{color:#41474d;background:#f6f8fa}
 tbody tr:last-child td,tbody tr:last-child th{border-bottom:2px solid #1b1f24}
-td small{color:#57606a}td.muted{color:#8b949e;font-style:italic}
+td small{display:block;color:#57606a;line-height:1.15}tbody tr td.muted{color:#8b949e;font-style:italic}
 ul.notes{color:#444;font-size:.9rem;padding-left:1.1rem;margin-top:1rem}
 """
 
@@ -74,14 +74,14 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A `table` float in booktabs style; the preamble needs \\usepackage{booktabs}."""
+    """A `table*` float in booktabs style; the preamble needs \\usepackage{booktabs}."""
     width = len(table.columns) + 1
     heads = [f"{tex(column.title)}" for column in table.columns]
     depth = max(len(column.notes) for column in table.columns)
     lines = [
         "% needs \\usepackage{booktabs}",
-        "\\begin{table}",
-        "\\centering\\small",
+        "\\begin{table*}",
+        "\\centering\\footnotesize\\setlength{\\tabcolsep}{3pt}",
         f"\\caption{{{tex(f'{table.title} {table.caption}')}}}",
         f"\\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         "\\toprule",
@@ -99,7 +99,7 @@ def latex(table: Table) -> str:
     if table.notes:
         notes = " ".join(tex(note) for note in table.notes)
         lines.append(f"\\par\\smallskip\\begin{{minipage}}{{\\linewidth}}\\footnotesize {notes}\\end{{minipage}}")
-    return "\n".join([*lines, "\\end{table}"]) + "\n"
+    return "\n".join([*lines, "\\end{table*}"]) + "\n"
 
 
 def page(table: Table) -> str:
@@ -150,7 +150,7 @@ def _tex_cell(cell: Cell) -> str:
     if cell.muted:
         return f"\\textit{{{text}}}"
     text = f"\\textbf{{{text}}}" if cell.bold else text
-    return f"{text} {{\\scriptsize {tex(cell.spread)}}}" if cell.spread else text
+    return f"\\shortstack[r]{{{text}\\\\{{\\tiny {tex(cell.spread)}}}}}" if cell.spread else text
 
 
 def _md(text: str) -> str:
