@@ -52,9 +52,9 @@ class Fr3eConfig(Section):
         "all_correct",
         description="Prompts that leave after First Return: none, those answered right by all first rollouts, or also those answered wrong by all. [article] all_correct; [code] none",
     )
-    base_select: Literal["one_correct_else_wrong", "correct_and_wrong", "one_correct", "any"] = Field(
+    base_select: Literal["one_correct_else_wrong", "correct_and_wrong", "one_correct", "any", "all"] = Field(
         "one_correct_else_wrong",
-        description="Base trajectories of a prompt: one right one, else a wrong one; one of each; only a right one; or any one. Drawn at random among equals. [article] first; [code] correct_and_wrong",
+        description="Base trajectories of a prompt: one right one, else a wrong one; one of each; only a right one; any one; or all first rollouts, as in VinePPO. Drawn at random among equals. [article] first; [code] correct_and_wrong",
     )
     anchor_score: Literal[
         "entropy", "surprisal", "topk_entropy", "random", "uniform", "paragraph", "low_entropy", "percentile"
@@ -104,7 +104,7 @@ class Fr3eConfig(Section):
     )
     budget: Literal["per_state", "per_prompt", "token_matched"] = Field(
         "per_state",
-        description="M is the number of continuations of each state; or of all states of a prompt together, split evenly; or as many of each state as cost the tokens of M full rollouts from the prompt. [code] per_state",
+        description="M is the number of continuations of each state; or of all states of a prompt together, split evenly; or the same number for each state, so many that the prompt's first rollouts and continuations together cost about the tokens of M full rollouts. At least one of each state. [code] per_state",
     )
     root_alpha: Literal["one", "one_minus_v"] = Field(
         "one", description="alpha of the root: 1, or exp(-(1 - V_0)) as released. [paper] undefined; [code] one_minus_v"
@@ -150,14 +150,15 @@ class AdvantageConfig(Section):
 
     estimator: Literal["group_mean", "value_difference"] = Field(
         "group_mean",
-        description="A = r - mean of the group (Eq. 1); or VinePPO's A = V(next state) - V(state) on the base's own tokens. [paper] group_mean",
+        description="A = r - mean of the group (Eq. 1); or VinePPO's A = V(next state) - V(state) on the tokens of the base trajectories, which are then what is trained, one group per prompt. [paper] group_mean",
     )
     group: Literal["state", "prompt"] = Field(
         "state",
         description="Rewards that share one mean: of one state, or of all states of a prompt. [paper] unstated; [code] state",
     )
     std_norm: bool = Field(
-        False, description="Divide by the group's standard deviation + 1e-6 (Eq. 2). [paper] in GRPO; [code] False"
+        False,
+        description="Divide by the unbiased standard deviation of the rewards that share the mean, + 1e-6 (Eq. 2). [paper] in GRPO; [code] False",
     )
 
 
@@ -328,4 +329,18 @@ class TrainingConfig(Section):
             raise ValueError(
                 f"accum.groups_per_update {self.accum.groups_per_update} is below optim.minibatches {self.optim.minibatches}; each mini-batch needs a group"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _values_need_bases(self) -> Self:
+        fr3e = self.fr3e
+        if self.adv.estimator == "value_difference":
+            if fr3e.num_anchors == 0 or not fr3e.include_root:
+                raise ValueError(
+                    "adv.estimator value_difference needs the values of states on a base: set fr3e.num_anchors to 1 or more and fr3e.include_root to true"
+                )
+            if fr3e.train_first_rollouts or fr3e.released_row_permutation > 1:
+                raise ValueError(
+                    "adv.estimator value_difference trains the bases themselves: fr3e.train_first_rollouts and fr3e.released_row_permutation do not apply"
+                )
         return self

@@ -35,6 +35,7 @@ class Request:
     max_tokens: int
     draw: str
     temperature: float = 1.0
+    top_p: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +73,7 @@ class Rollout:
     prefix_len: int
     finished: bool
     verdict: Verdict
+    topk_entropies: Floats | None = None
 
     @property
     def reward(self) -> float:
@@ -91,6 +93,11 @@ class StateGroup:
     `state` is j (0 = root); `base` numbers the prompt's base trajectories; `prefix_len` is k; `previous` is V(S_{j-1}) or
     None for the first state; `alpha` is Eq. 14 before any update-wide change (`shuffled`); `born` is the update in whose
     rounds the group was sampled.
+
+    `scope` is (mean, standard deviation) of the rewards of all states of the prompt where `adv.group: prompt` makes them
+    share one baseline; None where the group is its own scope. `first_return` marks the group of full rollouts from stage
+    one. Such a group holds `chains` under `adv.estimator: value_difference`: for each rollout the pairs (k_j, V(S_j)) of
+    its own states, k rising; from these and its reward alone follow the advantages of its tokens.
     """
 
     prompt: Prompt
@@ -103,6 +110,8 @@ class StateGroup:
     rollouts: tuple[Rollout, ...]
     born: int = 0
     first_return: bool = False
+    scope: tuple[float, float] | None = None
+    chains: tuple[tuple[tuple[int, float], ...], ...] = ()
 
     @property
     def uid(self) -> str:
@@ -111,8 +120,19 @@ class StateGroup:
 
     @property
     def mixed(self) -> bool:
-        """True when rewards differ, so that the group carries a gradient."""
+        """True when the group's rewards differ (neither All-Right nor All-Wrong)."""
         return 0.0 < self.value < 1.0
+
+    @property
+    def informative(self) -> bool:
+        """True when the group carries a gradient: its advantages are not all zero (paper, section 3.2)."""
+        if self.chains:
+            ends = ((*(value for _, value in chain), rollout.reward) for chain, rollout in self._chained())
+            return any(len(set(values)) > 1 for values in ends)
+        return self.mixed if self.scope is None else 0.0 < self.scope[0] < 1.0
+
+    def _chained(self) -> zip:  # pairs of (chain, rollout)
+        return zip(self.chains, self.rollouts, strict=True)
 
 
 @dataclass(slots=True)
