@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -64,7 +65,9 @@ def config_schema(out: Out = Path("config/schema.json")) -> None:
 
 
 @data_app.command("synthetic")
-def data_synthetic(plan: Annotated[Path, typer.Option(help="Resolved plan: the training problems, or one benchmark.")], out: Out) -> None:
+def data_synthetic(
+    plan: Annotated[Path, typer.Option(help="Resolved plan: the training problems, or one benchmark.")], out: Out
+) -> None:
     """Write the demo's training problems or one of its benchmarks."""
     from fr3e.data.synthetic import write_problems
     from fr3e.provenance.manifest import recorded
@@ -125,11 +128,15 @@ def data_ensure(
     lock: Annotated[Path, typer.Option(help="Its content lock.")] = Path("data.dvc"),
     mirror: Mirror = None,
     accept_difference: Annotated[bool, typer.Option(help="Go on although the data differ from the lock.")] = False,
+    stamp: Annotated[Path | None, typer.Option(help="Written when the data are there: their manifest's hash.")] = None,
 ) -> None:
     """Use, pull or assemble data/, then compare it with its lock."""
     from fr3e.data.lock import ensure
+    from fr3e.files import sha256, write_json
 
     ensure(data, lock, mirror, accept_difference)
+    if stamp is not None:
+        write_json(stamp, {str(path): sha256(path) for path in sorted(data.rglob("*")) if path.is_file()})
 
 
 @data_app.command("check")
@@ -142,12 +149,24 @@ def data_check(
     check(data, lock)
 
 
+@data_app.command("version")
+def data_version(
+    folder: Annotated[Path, typer.Argument(help="Model folder, or another result, to put under DVC.")],
+) -> None:
+    """Put a result under DVC: one lock around every call, modification times kept."""
+    from fr3e.data.lock import add
+
+    add(folder)
+
+
 @data_app.command("report")
 def data_report(data: Annotated[Path, typer.Option(help="Data folder.")], out: Out) -> None:
     """Write data_report.html."""
     from fr3e.data.report import write_report
+    from fr3e.provenance.manifest import recorded
 
-    write_report(data, out)
+    with recorded("data-report", [out], sorted(data.rglob("*.parquet"))):
+        write_report(data, out)
 
 
 @app.command("base")
@@ -171,8 +190,15 @@ def train(
     """Train one run; a killed run goes on from its newest sound checkpoint."""
     from fr3e.config import load_run
     from fr3e.engine import train as start
+    from fr3e.files import read_json
+    from fr3e.provenance.manifest import recorded
 
-    start(load_run(run), out)
+    resolved = load_run(run)
+    inputs = [Path(resolved.base) / "manifest.json", Path(resolved.data), *map(Path, resolved.benchmarks.values())]
+    outputs = [out / name for name in ("trained.json", "metrics.jsonl", "trajectories.jsonl")]
+    with recorded(f"train-{resolved.training.engine}", outputs, inputs, run) as facts:
+        start(resolved, out)
+        facts |= read_json(out / "trained.json") | {"seed": resolved.seed}
 
 
 @app.command()
@@ -184,8 +210,12 @@ def export(
     """Turn the last checkpoint into a model folder, load it, and compare its logits before calling it done."""
     from fr3e.config import load_run
     from fr3e.engine import export as start
+    from fr3e.provenance.manifest import recorded
 
-    start(load_run(run), trained, out)
+    resolved = load_run(run)
+    outputs = [out / "manifest.json", out / "model.safetensors"]
+    with recorded(f"export-{resolved.training.engine}", outputs, [trained], run):
+        start(resolved, trained, out)
 
 
 @app.command()
@@ -196,9 +226,25 @@ def sample(
     ],
 ) -> None:
     """Sample every benchmark of the plan that is not there yet; one start of the engine serves all."""
-    from fr3e.evaluation.sample import sample_plan
+    import time
 
+    from fr3e.config.plans import load_eval_plan
+    from fr3e.evaluation.sample import sample_plan
+    from fr3e.files import sha256
+    from fr3e.provenance.manifest import write
+
+    started = time.time()
+    resolved = load_eval_plan(plan)
     sample_plan(plan, out)
+    for name, data in resolved.files.items():
+        generations, key = out / name / "generations.parquet", out / name / "generations.key.json"
+        if generations.stat().st_mtime >= started:  # those that were there and right keep their own manifest
+            inputs = {
+                str(path): sha256(path)
+                for path in (Path(resolved.model) / "manifest.json", Path(data))
+                if path.is_file()
+            }
+            write("sample", [generations, key], inputs, None, started, {"seed": resolved.evaluation.seed})
 
 
 @app.command()
@@ -226,8 +272,10 @@ def grade(
             "fr3e grade needs --generations, --benchmark and --out, or --explain with --response and --gold"
         )
     from fr3e.grading.files import grade_file
+    from fr3e.provenance.manifest import recorded
 
-    grade_file(generations, benchmark, out, workers)
+    with recorded("grade", [out], [generations, benchmark]):
+        grade_file(generations, benchmark, out, workers)
 
 
 @app.command()
@@ -238,8 +286,10 @@ def score(
 ) -> None:
     """Score the verdicts of one model: accuracy, avg@k, pass@k with intervals, and counts of everything that went wrong."""
     from fr3e.evaluation.score import score_files
+    from fr3e.provenance.manifest import recorded
 
-    score_files(verdicts, plan, out)
+    with recorded("score", [out], verdicts, plan):
+        score_files(verdicts, plan, out)
 
 
 @app.command()
@@ -277,14 +327,29 @@ Report = Annotated[
 ]
 
 
+def _reported(stage: str, plan: Path, outputs: list[Path]) -> AbstractContextManager[object]:
+    """Record a page or table of the report with all that its plan lets it read."""
+    from fr3e.config.plans import load_report_plan
+    from fr3e.provenance.manifest import recorded
+
+    resolved = load_report_plan(plan)
+    names = ("scores.csv", "metrics.jsonl", "trained.json", "trajectories.jsonl")
+    folders = [Path(folder) for entry in resolved.evaluated for folder in (entry.folder, entry.run) if folder]
+    read = {folder / name for folder in folders for name in names}
+    read |= {folder / name / "verdicts.parquet" for folder in folders for name in resolved.benchmarks}
+    return recorded(stage, outputs, sorted(read), plan)
+
+
 @report_app.command("table1")
 def report_table1(
     plan: Report, out: Annotated[Path, typer.Option("--out", help="Folder for table1.{csv,md,tex,html}.")]
 ) -> None:
     """Write Table 1."""
+    from fr3e.report.names import TABLE1
     from fr3e.report.table1 import write_table1
 
-    write_table1(plan, out)
+    with _reported("table1", plan, [out / f"table1.{ending}" for ending in TABLE1]):
+        write_table1(plan, out)
 
 
 @report_app.command("arms")
@@ -294,15 +359,19 @@ def report_arms(
     """Write the ablation table and accuracy against generated tokens."""
     from fr3e.report.arms import write_arms
 
-    write_arms(plan, out)
+    names = ("arms.csv", "arms.md", "arms.html", "arms_tokens.png", "arms_tokens.pdf", "arms_tokens.csv")
+    with _reported("arms", plan, [out / name for name in names]):
+        write_arms(plan, out)
 
 
 @report_app.command("figures")
 def report_figures(plan: Report, out: Annotated[Path, typer.Option("--out", help="Folder for the figures.")]) -> None:
     """Draw the paper's figures from the runs' metrics: PDF, PNG and CSV."""
     from fr3e.report.figures import write_figures
+    from fr3e.report.names import FIGURES
 
-    write_figures(plan, out)
+    with _reported("figures", plan, [out / f"{name}.{end}" for name in FIGURES for end in ("png", "pdf", "csv")]):
+        write_figures(plan, out)
 
 
 @report_app.command("cost")
@@ -311,8 +380,10 @@ def report_cost(
 ) -> None:
     """Write the cost tables."""
     from fr3e.report.cost import write_cost
+    from fr3e.report.names import COST
 
-    write_cost(plan, out)
+    with _reported("cost", plan, [out / f"cost.{ending}" for ending in COST]):
+        write_cost(plan, out)
 
 
 @report_app.command("explorer")
@@ -320,7 +391,8 @@ def report_explorer(plan: Report, out: Annotated[Path, typer.Option("--out", hel
     """Write the self-contained explorer page."""
     from fr3e.report.explorer import write_explorer
 
-    write_explorer(plan, out)
+    with _reported("explorer", plan, [out]):
+        write_explorer(plan, out)
 
 
 @report_app.command("overview")
@@ -328,7 +400,8 @@ def report_overview(plan: Report, out: Annotated[Path, typer.Option("--out", hel
     """Write the report's opening page: what ran, claims and their status, deviations, environment, data counts."""
     from fr3e.report.overview import write_overview
 
-    write_overview(plan, out)
+    with _reported("overview", plan, [out]):
+        write_overview(plan, out)
 
 
 @app.command()

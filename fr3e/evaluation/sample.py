@@ -23,6 +23,7 @@ from fr3e.evaluation.prompts import render, template_text
 from fr3e.files import read_json, replacing, sha256, write_json
 from fr3e.progress import track
 from fr3e.provenance import fingerprint
+from fr3e.provenance.manifest import SUFFIX
 
 log = logging.getLogger("fr3e")
 
@@ -120,7 +121,7 @@ def _keys(plan: EvalPlan, model: Path) -> dict[str, dict[str, Any]]:
         "model_files": {
             path.relative_to(model).as_posix(): sha256(path)
             for path in sorted(model.rglob("*"))
-            if path.is_file() and path.name not in NOT_MODEL
+            if path.is_file() and path.name not in NOT_MODEL and not path.name.endswith(SUFFIX)
         },
         "template": template_text(plan.template),
         "max_positions": plan.max_positions,

@@ -71,13 +71,13 @@ def _without_docstrings(tree: ast.AST) -> ast.AST:
     return tree
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _parsed(path: Path) -> tuple[ast.AST, str]:
     tree = _without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
     return tree, ast.dump(tree, include_attributes=False)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def closure(module: str, package: Path = PACKAGE) -> tuple[str, ...]:
     """Modules of this package that `module` imports, itself first included, sorted; parents' `__init__` count too."""
     counted = tuple(name for name in NEVER if not module.startswith(name))

@@ -94,17 +94,29 @@ def recorded(
     folder. An output that the stage did not write is left out of the manifest; `fr3e verify` then says so.
     """
     started = time.time()
-    code = fingerprint.code(stage)
     facts: dict[str, Any] = {}
     hashes = {str(path): sha256(path) for path in inputs if path.is_file()}
+    planned = None if plan is None or not plan.is_file() else {"path": str(plan), "sha256": sha256(plan)}
     path_of(outputs[0]).unlink(missing_ok=True)
     yield facts
+    write(stage, outputs, hashes, planned, started, facts)
+
+
+def write(
+    stage: str,
+    outputs: Sequence[Path],
+    inputs: dict[str, str],
+    plan: dict[str, str] | None,
+    started: float,
+    facts: dict[str, Any],
+) -> None:
+    """Write the manifest of a finished stage: `inputs` are path -> SHA-256, `started` is seconds since the epoch."""
     manifest = {
         "stage": stage,
         "outputs": {str(path): sha256(path) for path in outputs if path.is_file()},
-        "inputs": hashes,
-        "plan": None if plan is None else {"path": str(plan), "sha256": sha256(plan)},
-        "code": code,
+        "inputs": inputs,
+        "plan": plan,
+        "code": fingerprint.code(stage),
         **commit(),
         "environment": environment(),
         "constraints": {str(path): fingerprint.file(path) for path in sorted(Path("constraints").glob("*.txt"))},
