@@ -1,0 +1,600 @@
+"""From the text of an answer to its readings: the forms it can be meant as."""
+
+import re
+from fractions import Fraction
+
+from fr3e.grading import units, words
+from fr3e.grading.expression import END, Node, contains, parse_expression, symbols
+from fr3e.grading.forms import (
+    EVERYTHING,
+    NOTHING,
+    Form,
+    Listing,
+    Matrix,
+    Name,
+    Ratio,
+    Region,
+    Relation,
+    Span,
+    Value,
+)
+from fr3e.grading.limits import MAX_ITEMS
+from fr3e.grading.normalise import join_thousands
+from fr3e.grading.tokens import FUNCTIONS, Token, Unreadable, tokenise
+
+_OPENERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
+_CLOSERS = set(_OPENERS.values())
+_RELATIONS = {"=": "=", "<": "<", ">": ">"}
+_RELATION_COMMANDS = {"le": "le", "ge": "ge", "ne": "ne", "approx": "approx", "in": "in", "equiv": "=", "sim": "approx",
+                      "simeq": "approx"}  # fmt: skip
+_FLIPPED = {">": "<", "ge": "le"}
+_MATRIX = re.compile(
+    r"(?P<before>.*?)(?P<open>[\[(|]?)\s*\\begin\s*\{(?P<kind>[pbvBV]?matrix|smallmatrix|array)\}\s*(?:\{[lcr| ]*\})?"
+    r"(?P<body>.*)\\end\s*\{(?P=kind)\}\s*[\])|]?(?P<after>.*)",
+    re.DOTALL,
+)
+_REAL = {"R": EVERYTHING}
+_LEAD_IN = re.compile(
+    r"^(?:\\text\s*\{\s*)?(?:(?:so|thus|hence|therefore),?\s*)?(?:the\s+)?(?:(?:final|correct|only|required)\s+)?(?:answer|value|solution|result|"
+    r"solution set|answers?|solutions?)\s*(?:is|are|set is|:|=)\s*:?\s*(\})?\s*", re.IGNORECASE,
+)  # fmt: skip
+
+
+def read(text: str) -> list[Form]:
+    """All readings of a cleaned answer, the likeliest first; none when it cannot be read."""
+    text = _strip_lead_in(text)
+    if not text:
+        return []
+    forms = words.read_words(text)
+    for special in (words.read_based(text), words.read_choice(text), words.read_clock(text)):
+        if special is not None:
+            forms.append(special)
+    joined = join_thousands(text)
+    variants = [joined] if joined == text else [joined, text]
+    if re.search(r"\d[eE][+-]?\d", text):
+        variants.append(re.sub(r"(?<=\d)[eE](?=[+-]?\d)", " e ", joined))
+    for variant in variants:
+        try:
+            forms.append(Reader(tokenise(_mixed(variant)), variant).form())
+        except Unreadable:
+            continue
+    return forms
+
+
+def _strip_lead_in(text: str) -> str:
+    match = _LEAD_IN.match(text)
+    if match is None or match.end() == len(text):
+        return text
+    rest = text[match.end() :]
+    inside = match[0].lstrip().startswith("\\text") and match[1] is None
+    return r"\text{" + rest if inside else rest
+
+
+def _mixed(text: str) -> str:
+    """ "1 1/2" as a sum."""
+    return re.sub(r"(?<![\d./^_])(\d+)[ -](\d+)\s*/\s*(\d+)(?![\d/^])", r"(\1+\2/\3)", text)
+
+
+def split(tokens: list[Token], separators: set[tuple[str, str]]) -> tuple[list[list[Token]], list[str]]:
+    """`tokens` cut at the separators (kind, value) that stand outside all brackets, and those separators' values."""
+    parts: list[list[Token]] = [[]]
+    found: list[str] = []
+    depth = 0
+    for token in tokens:
+        if (token.kind == "punct" and token.value in _OPENERS) or (token.kind == "cmd" and token.value == "langle"):
+            depth += 1
+        elif (token.kind == "punct" and token.value in _CLOSERS) or (token.kind == "cmd" and token.value == "rangle"):
+            depth -= 1
+        if depth == 0 and (token.kind, token.value) in separators:
+            parts.append([])
+            found.append(token.value)
+        else:
+            parts[-1].append(token)
+    return parts, found
+
+
+def _connector(token: Token) -> str:
+    if token.kind in ("letters", "text"):
+        word = re.sub(r"[^a-z]", "", token.value.lower())
+        if word in ("or", "and"):
+            return word
+    if token.kind == "cmd" and token.value in ("lor", "vee", "land", "wedge"):
+        return "or" if token.value in ("lor", "vee") else "and"
+    return ""
+
+
+class Reader:
+    """Reads one list of tokens."""
+
+    def __init__(self, tokens: list[Token], text: str) -> None:
+        self.tokens = [
+            Token("punct", "," if (c := _connector(t)) and False else (c + "~"), t.gap) if _connector(t) else t
+            for t in tokens
+        ]
+        self.text = text
+
+    def form(self) -> Form:
+        """The reading. Raises Unreadable."""
+        matrix = self.matrix()
+        return matrix if matrix is not None else self.several(self.tokens)
+
+    # -- several answers ------------------------------------------------------------------------------------------
+
+    def several(self, tokens: list[Token]) -> Form:
+        tokens = self.unwrapped(tokens)
+        separators = {("punct", ","), ("punct", ";"), ("punct", "or~"), ("punct", "and~")}
+        parts, found = split(tokens, separators)
+        kept = [part for part in parts if part]
+        if len(kept) == 1:
+            return self.one(kept[0])
+        if not kept:
+            raise Unreadable("nothing there")
+        if len(kept) > MAX_ITEMS:
+            raise Unreadable("too many answers")
+        kept = _distributed(kept)
+        items = [self.one(part) for part in kept]
+        return _combined(items, "or~" in found)
+
+    def unwrapped(self, tokens: list[Token]) -> list[Token]:
+        while (
+            len(tokens) >= 2
+            and tokens[0].value == "{"
+            and tokens[-1].value == "}"
+            and _closes(tokens, 0) == len(tokens) - 1
+        ):
+            tokens = tokens[1:-1]
+        return tokens
+
+    def one(self, tokens: list[Token]) -> Form:
+        tokens = self.unwrapped(tokens)
+        operators = {("punct", sign) for sign in _RELATIONS} | {("cmd", name) for name in _RELATION_COMMANDS}
+        parts, found = split(tokens, operators)
+        if found:
+            return self.relation(parts, found)
+        for name in ("cup", "setminus"):
+            pieces, cuts = split(tokens, {("cmd", name)})
+            if cuts:
+                return self.combination(pieces, name)
+        if tokens and tokens[0].kind == "cmd" and tokens[0].value == "mathbb":
+            return self.number_set(tokens)
+        if len(tokens) == 1 and tokens[0] == ("cmd", "emptyset", tokens[0].gap):
+            return NOTHING
+        ratio = self.ratio(tokens)
+        if ratio is not None:
+            return ratio
+        return self.bracketed(tokens) or self.value(tokens)
+
+    def number_set(self, tokens: list[Token]) -> Form:
+        name = "".join(t.value for t in tokens[1:]).strip("{}")
+        if name not in _REAL:
+            raise Unreadable(f"the set {name}")
+        return _REAL[name]
+
+    def ratio(self, tokens: list[Token]) -> Form | None:
+        parts, found = split(tokens, {("punct", ":")})
+        if not found:
+            parts, found = split(tokens, {("letters", "to")})
+        if not found:
+            return None
+        return Ratio(tuple(_plain(self.value(part)) for part in parts))
+
+    # -- brackets -------------------------------------------------------------------------------------------------
+
+    def bracketed(self, tokens: list[Token]) -> Form | None:
+        first, last = tokens[0], tokens[-1]
+        if first.value == "]" or (last.value == "[" and first.value in "[("):
+            return self.outward(tokens)
+        closer = "rangle" if first.value == "langle" else _OPENERS.get(first.value)
+        if closer is None or _closes(tokens, 0) != len(tokens) - 1:
+            return None
+        inner = tokens[1:-1]
+        if first.value == "\\{":
+            return self.braces(inner)
+        parts, _ = split(inner, {("punct", ","), ("punct", ";")})
+        if len(parts) < 2:
+            if first.value == "(" and any(t.value in ("or~", "and~") for t in inner):
+                return self.several(inner)
+            return None
+        if len(parts) > MAX_ITEMS:
+            raise Unreadable("too many entries")
+        brackets = {"langle": "<>"}.get(first.value, first.value + last.value)
+        items = tuple(self.one(part) if part else _missing() for part in parts)
+        return Listing("tuple", items, brackets)
+
+    def outward(self, tokens: list[Token]) -> Form:
+        parts, _ = split(tokens[1:-1], {("punct", ","), ("punct", ";")})
+        if len(parts) != 2:
+            raise Unreadable("brackets that open outward")
+        low, high = (_plain(self.one(part)) for part in parts)
+        return Region((Span(low, high, (tokens[0].value == "[", tokens[-1].value == "]")),))
+
+    def braces(self, inner: list[Token]) -> Form:
+        if not inner:
+            return NOTHING
+        for bar in (("punct", "|"), ("punct", ":")):
+            parts, found = split(inner, {bar})
+            head = [t for t in parts[0] if t.kind != "punct" or t.value not in "{}"]
+            if found and head and (len(head) == 1 or any(t.value == "in" for t in head) or head[0].value == "("):
+                condition = inner[len(parts[0]) + 1 :]
+                return self.builder(parts[0], condition)
+        form = self.several(inner)
+        if isinstance(form, Listing) and form.kind == "list":
+            return Listing("set", form.items)
+        if isinstance(form, Region | Relation):
+            raise Unreadable("a relation in braces")
+        return Listing("set", (form,))
+
+    def builder(self, head: list[Token], condition: list[Token]) -> Form:
+        form = self.several(condition)
+        if isinstance(form, Region):
+            return form
+        if isinstance(form, Relation):
+            return Listing("set", (form,))
+        if isinstance(form, Listing):
+            return Listing("set", form.items)
+        raise Unreadable("a set described in words")
+
+    def combination(self, pieces: list[list[Token]], name: str) -> Form:
+        forms = [self.one(piece) for piece in pieces if piece]
+        if len(forms) < 2:
+            raise Unreadable("a union of one")
+        if name == "cup":
+            if all(isinstance(f, Listing) and f.kind == "set" for f in forms):
+                return Listing("set", tuple(item for f in forms for item in f.items))  # type: ignore[union-attr]
+            regions = [as_region(f) for f in forms]
+            return Region(tuple(s for r in regions for s in r.spans), tuple(p for r in regions for p in r.points))
+        whole = as_region(forms[0])
+        holes = [p for f in forms[1:] for p in _points(f)]
+        return without(whole, holes)
+
+    # -- relations ------------------------------------------------------------------------------------------------
+
+    def relation(self, parts: list[list[Token]], found: list[str]) -> Form:
+        operators = [_RELATIONS.get(sign) or _RELATION_COMMANDS[sign] for sign in found]
+        if not parts[0] and operators[0] in ("approx", "="):
+            parts, operators = parts[1:], operators[1:]
+            if not operators:
+                return self.one(parts[0])
+        if any(not part for part in parts):
+            raise Unreadable("a relation without a side")
+        if operators == ["in"]:
+            return self.one(parts[1])
+        if "in" in operators:
+            raise Unreadable("membership inside a chain")
+        sides: list[Form] = []
+        for index, part in enumerate(parts):
+            sides.append(self.side(part, index == 0))
+        return _relation(operators, sides)
+
+    def side(self, tokens: list[Token], first: bool) -> Form:
+        try:
+            return self.one(tokens)
+        except Unreadable:
+            if not first:
+                raise
+            shown = " ".join(t.value for t in tokens)
+            if len(shown) > 80 or re.search(r"[<>=]", shown):
+                raise
+            return Name(shown)
+
+    # -- one value ------------------------------------------------------------------------------------------------
+
+    def value(self, tokens: list[Token]) -> Form:
+        if not tokens:
+            raise Unreadable("nothing there")
+        tokens, money = _without_currency(tokens)
+        body, unit, percent, degree, scale = _split_unit(tokens)
+        if unit is None:
+            unit = money
+        if any(t.kind == "cmd" and t.value in ("pm", "mp") for t in body):
+            nodes = (parse_expression(body, 1), parse_expression(body, -1))
+            return Listing("list", tuple(Value(node, percent, degree, unit) for node in nodes))
+        node = parse_expression(body)
+        if scale != 1:
+            node = ("*", node, ("n", Fraction(scale)))
+        return Value(node, percent, degree, unit)
+
+    def matrix(self) -> Form | None:
+        match = _MATRIX.fullmatch(self.text.strip())
+        if match is None:
+            return None
+        if "\\begin" in match["body"] or match["after"].strip():
+            raise Unreadable("more than one matrix")
+        rows = []
+        for line in match["body"].split("\\\\"):
+            line = line.replace("\\hline", " ").strip()
+            if line:
+                rows.append(tuple(parse_expression(tokenise(cell)) for cell in line.split("&")))
+        if not rows or len({len(row) for row in rows}) != 1 or len(rows) * len(rows[0]) > MAX_ITEMS:
+            raise Unreadable("a ragged matrix")
+        before = match["before"].strip().rstrip("*").removesuffix(r"\cdot").removesuffix(r"\times").strip()
+        name = re.fullmatch(r"(.*)=", before)
+        if name:
+            before = "" if len(name[1]) < 30 and "begin" not in name[1] else before
+        if before:
+            factor = ("neg", ("n", Fraction(1))) if before == "-" else parse_expression(tokenise(before))
+            rows = [tuple(("*", factor, cell) for cell in row) for row in rows]
+        kind = "det" if match["kind"] in ("vmatrix", "Vmatrix") or match["open"] == "|" else "matrix"
+        return Matrix(tuple(rows), kind)
+
+
+def _missing() -> Form:
+    raise Unreadable("an entry is missing")
+
+
+def _closes(tokens: list[Token], start: int) -> int:
+    depth = 0
+    for index in range(start, len(tokens)):
+        token = tokens[index]
+        if (token.kind == "punct" and token.value in _OPENERS) or (token.kind == "cmd" and token.value == "langle"):
+            depth += 1
+        elif (token.kind == "punct" and token.value in _CLOSERS) or (token.kind == "cmd" and token.value == "rangle"):
+            depth -= 1
+            if depth == 0:
+                return index
+    return -1
+
+
+def _distributed(parts: list[list[Token]]) -> list[list[Token]]:
+    """ "x = 1, 2" as "x = 1, x = 2" where the first part alone names the unknown: the name is dropped from it."""
+    heads = [index for index, part in enumerate(parts) if any(t.value == "=" for t in part)]
+    if heads == [0] and len(parts) > 1:
+        cut = next(i for i, t in enumerate(parts[0]) if t.value == "=")
+        if cut <= 4 and cut + 1 < len(parts[0]) and not any(t.value in ("in",) for t in parts[0]):
+            return [parts[0][cut + 1 :], *parts[1:]]
+    return parts
+
+
+def _plain(form: Form) -> Node:
+    if isinstance(form, Value):
+        return form.node
+    raise Unreadable("a single value was expected")
+
+
+def _points(form: Form) -> list[Node]:
+    if isinstance(form, Listing) and form.kind in ("set", "list"):
+        return [_plain(item) for item in form.items]
+    if isinstance(form, Value):
+        return [form.node]
+    raise Unreadable("what is taken away is no finite set")
+
+
+def as_region(form: Form) -> Region:
+    """Intervals and finite sets as a region. Raises Unreadable for anything else."""
+    if isinstance(form, Region):
+        return form
+    if isinstance(form, Listing) and form.kind == "tuple" and len(form.items) == 2 and "<" not in form.brackets:
+        low, high = (_plain(item) for item in form.items)
+        return Region((Span(low, high, (form.brackets[0] == "[", form.brackets[1] == "]")),))
+    if isinstance(form, Listing) and form.kind == "set":
+        return Region((), tuple(_plain(item) for item in form.items))
+    raise Unreadable("no set of numbers")
+
+
+def without(region: Region, holes: list[Node]) -> Region:
+    """`region` without the points `holes`; they must be numbers inside it, in any order."""
+    from fr3e.grading.numeric import NoValue
+    from fr3e.grading.oracle import Oracle
+
+    place = Oracle(heavy=False).sign
+    try:
+        holes = sorted(holes, key=place)
+        spans = list(region.spans)
+        for hole in holes:
+            for index, span in enumerate(spans):
+                if place(span.low) < place(hole) < place(span.high):
+                    spans[index : index + 1] = [
+                        Span(span.low, hole, (span.closed[0], False)),
+                        Span(hole, span.high, (False, span.closed[1])),
+                    ]
+                    break
+    except NoValue as error:
+        raise Unreadable("holes that are no numbers") from error
+    return Region(tuple(spans), region.points, region.variable)
+
+
+def _relation(operators: list[str], sides: list[Form]) -> Form:
+    if all(op in (">", "ge") for op in operators):
+        operators, sides = [_FLIPPED[op] for op in reversed(operators)], list(reversed(sides))
+    region = _solved(operators, sides)
+    return region if region is not None else Relation(tuple(operators), tuple(sides))
+
+
+def _solved(operators: list[str], sides: list[Form]) -> Region | None:
+    """The region of an inequality in one symbol that is already solved for it, else None."""
+    if not all(isinstance(side, Value) for side in sides):
+        return None
+    nodes = [side.node for side in sides]  # type: ignore[union-attr]
+    unknown = [index for index, node in enumerate(nodes) if node[0] == "s"]
+    absolute = [i for i, node in enumerate(nodes) if node[0] == "f" and node[1] == "abs" and node[2][0] == "s"]
+    infinite: Node = ("oo",)
+    if len(unknown) == 1 and all(not symbols(n) for i, n in enumerate(nodes) if i not in unknown):
+        at = unknown[0]
+        name = nodes[at][1]
+        if operators == ["ne"]:
+            region = without(EVERYTHING, [nodes[1 - at]])
+            return Region(region.spans, (), name)
+        if all(op in ("<", "le") for op in operators) and len(nodes) <= 3:
+            if len(nodes) == 3 and at != 1:
+                return None
+            low = nodes[at - 1] if at > 0 else ("neg", infinite)
+            high = nodes[at + 1] if at + 1 < len(nodes) else infinite
+            closed = (at > 0 and operators[at - 1] == "le", at + 1 < len(nodes) and operators[at] == "le")
+            return Region((Span(low, high, closed),), (), name)
+        return None
+    if len(absolute) == 1 and len(nodes) == 2 and operators[0] in ("<", "le") and not symbols(nodes[1 - absolute[0]]):
+        bound, name, closed_ = nodes[1 - absolute[0]], nodes[absolute[0]][2][1], operators[0] == "le"
+        if absolute[0] == 0:
+            return Region((Span(("neg", bound), bound, (closed_, closed_)),), (), name)
+        return Region(
+            (
+                Span(("neg", infinite), ("neg", bound), (False, closed_)),
+                Span(bound, infinite, (closed_, False)),
+            ),
+            (),
+            name,
+        )
+    return None
+
+
+def _combined(items: list[Form], either: bool) -> Form:
+    regions = [item for item in items if isinstance(item, Region)]
+    if len(regions) == len(items) and len({r.variable for r in regions}) == 1:
+        if all(len(r.spans) == 1 and not r.points for r in regions) and not either and len(regions) == 2:
+            both = _intersection(regions[0], regions[1])
+            if both is not None:
+                return both
+        holed = [r for r in regions if len(r.spans) == 2 and r.spans[0].high == r.spans[1].low]
+        if holed and not either:
+            whole = [r for r in regions if r not in holed]
+            base = whole[0] if len(whole) == 1 else EVERYTHING
+            if len(whole) <= 1:
+                result = without(base, [r.spans[0].high for r in holed])
+                return Region(result.spans, result.points, regions[0].variable)
+        return Region(tuple(s for r in regions for s in r.spans), tuple(p for r in regions for p in r.points),
+                      regions[0].variable)  # fmt: skip
+    flat: list[Form] = []
+    for item in items:
+        flat.extend(item.items if isinstance(item, Listing) and item.kind == "list" else (item,))
+    return Listing("list", tuple(flat))
+
+
+def _intersection(a: Region, b: Region) -> Region | None:
+    from fr3e.grading.numeric import NoValue
+    from fr3e.grading.oracle import Oracle
+
+    place = Oracle(heavy=False).sign
+    (s,), (t,) = a.spans, b.spans
+    try:
+        low, low_closed = max(((s.low, s.closed[0]), (t.low, t.closed[0])), key=lambda e: (place(e[0]), not e[1]))
+        high, high_closed = min(((s.high, s.closed[1]), (t.high, t.closed[1])), key=lambda e: (place(e[0]), e[1]))
+        if place(low) >= place(high):
+            return None
+    except NoValue:
+        return None
+    return Region((Span(low, high, (low_closed, high_closed)),), (), a.variable)
+
+
+def _without_currency(tokens: list[Token]) -> tuple[list[Token], units.Unit | None]:
+    for index, token in enumerate(tokens[:2]):
+        if token.value == "\\$":
+            return tokens[:index] + tokens[index + 1 :], units.read_unit("dollars")
+    if tokens[0].kind == "text" and units.known(tokens[0].value) and len(tokens) > 1:
+        return tokens[1:], units.read_unit(tokens[0].value)
+    if tokens[-1].value == "\\$" and len(tokens) > 1:
+        return tokens[:-1], units.read_unit("dollars")
+    return tokens, None
+
+
+def _unit_token(tokens: list[Token], index: int) -> bool:
+    token = tokens[index]
+    if token.kind == "text":
+        return not units.blocking(token.value)
+    if token.kind == "letters":
+        if units.known(token.value) and len(token.value) >= 2:
+            return True
+        if token.value in units.LONE:
+            return (index + 1 < len(tokens) and tokens[index + 1].value in ("^", "/")) or index == len(tokens) - 1
+        return len(token.value) >= 3 and token.gap and token.value.isalpha() and not units.blocking(token.value)
+    return False
+
+
+def _split_unit(tokens: list[Token]) -> tuple[list[Token], units.Unit | None, bool, bool, int]:
+    """Value tokens, unit, percent sign, degree sign, and a scale word's factor."""
+    percent = degree = False
+    scale = 1
+    body = list(tokens)
+    unit_words: list[str] = []
+    while body:
+        if body[-1].value == "%":
+            percent, body = True, body[:-1]
+            continue
+        if len(body) > 4 and [t.value for t in body[-4:]] == ["^", "{", "circ", "}"] and not _inside_function(body):
+            degree, body = True, body[:-4]
+            continue
+        cut = _unit_start(body)
+        if cut is None or cut == 0:
+            break
+        spelled = "".join((" " if t.gap else "") + t.value for t in body[cut:]).strip()
+        body = body[:cut]
+        word = units.singular(spelled)
+        if spelled.lower() in units.SCALES:
+            scale *= units.SCALES[spelled.lower()]
+        elif word in ("percent", "pct"):
+            percent = True
+        elif word in ("degree", "deg"):
+            degree = True
+        else:
+            unit_words.insert(0, spelled)
+    unit = units.read_unit(" ".join(unit_words)) if unit_words else None
+    return body, unit, percent, degree, scale
+
+
+def _inside_function(body: list[Token]) -> bool:
+    """Whether the degree sign at the end belongs to a function's argument, as in sin 30°."""
+    return any(t.kind == "cmd" and t.value in FUNCTIONS for t in body)
+
+
+def _unit_start(body: list[Token]) -> int | None:
+    """Where the trailing unit of `body` begins, None without one."""
+    index = len(body)
+    start = None
+    while index > 1:
+        token = body[index - 1]
+        if _unit_token(body, index - 1):
+            start = index = index - 1
+            continue
+        if token.value == ")" and index > 2:
+            open_ = next((i for i in range(index - 2, 0, -1) if body[i].value == "("), None)
+            if (
+                open_
+                and all(
+                    t.kind in ("letters", "text") and (t.kind == "text" or len(t.value) > 1)
+                    for t in body[open_ + 1 : index - 1]
+                )
+                and not units.blocking(" ".join(t.value for t in body[open_ + 1 : index - 1]))
+            ):
+                start = index = open_
+                continue
+        power = _unit_power(body, index)
+        if power is not None:
+            start = index = power
+            continue
+        if token.value in ("/", "cdot", "*", "-") and start is not None and index > 2 and _unit_before(body, index - 1):
+            index -= 1
+            continue
+        break
+    return start
+
+
+def _unit_before(body: list[Token], end: int) -> bool:
+    return _unit_token(body, end - 1) or _unit_power(body, end) is not None
+
+
+def _unit_power(body: list[Token], end: int) -> int | None:
+    """Start of "unit ^ digit" that ends at `end`."""
+    for shape in (["^", "{", None, "}"], ["^", None], ["^", "{", "-", None, "}"], ["^", "-", None]):
+        start = end - len(shape)
+        if start < 1:
+            continue
+        piece = body[start:end]
+        fits = all(
+            (want is None and t.kind == "num" and len(t.value) == 1) or t.value == want
+            for t, want in zip(piece, shape, strict=True)
+        )
+        if fits and (
+            (body[start - 1].kind == "text"
+            and not units.blocking(body[start - 1].value))
+            or (body[start - 1].kind == "letters"
+            and (
+                (units.known(body[start - 1].value)
+                and len(body[start - 1].value) > 1)
+                or (body[start - 1].value in units.LONE
+                and start > 1)
+            ))
+        ):
+            return start - 1
+    return None
+
+
+__all__ = ["END", "NOTHING", "as_region", "contains", "read"]

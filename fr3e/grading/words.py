@@ -1,0 +1,143 @@
+"""Answers that are words: texts, choice letters, times of day, numbers written out."""
+
+import re
+
+from fr3e.grading.forms import EVERYTHING, NOTHING, Based, Choice, Clock, Form, Value, Words
+
+_UNITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]  # fmt: skip
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+NUMBERS = {word: value for value, word in enumerate(_UNITS)} | {
+    word: 10 * (value + 2) for value, word in enumerate(_TENS)
+}
+_NOTHING = {
+    "no solution", "no solutions", "no real solution", "no real solutions", "none", "empty set", "null set", "empty",
+    "there is no solution", "there are no solutions", "no such", "no roots", "no real roots", "no root",
+}  # fmt: skip
+_EVERYTHING = {
+    "all real numbers", "all reals", "all real", "all real x", "real numbers", "every real number", "any real number",
+    "all real numbers x", "set of all real numbers", "set of real numbers", "all real values", "all real values of x",
+}  # fmt: skip
+_SAME = {"dne": "does not exist", "undefined": "does not exist", "yes": "yes", "true": "true", "infinitely many solutions":
+         "infinitely many", "infinite number of solutions": "infinitely many", "infinite": "infinitely many"}  # fmt: skip
+_DROPPED = {"a", "an", "the"}
+_WRAPPER = re.compile(r"\\text\s*\{([^{}]*)\}")
+_CLOCK = re.compile(
+    r"(\d{1,2})(?:\s*[:.]\s*(\d{2}))?\s*\(?\s*(a\.?\s*m\.?|p\.?\s*m\.?|noon|midnight|o'?clock)?\s*\)?\.?", re.IGNORECASE
+)
+_CHOICE = re.compile(
+    r"(?:(?:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-K])\s*\)|([A-K])(?=\s*(?:[).:]|$)))\s*[).:]?\s*(.*)", re.DOTALL
+)
+_BASED = re.compile(r"\(?\s*([0-9A-Z]+)\s*\)?\s*_\s*\{?\s*\(?\s*(\d{1,2}|[a-z]+)\s*\)?\s*\}?")
+_BASE_NAMES = {word: value for word, value in NUMBERS.items() if 2 <= value <= 16} | {"hex": 16, "bin": 2, "oct": 8}
+
+
+def unwrapped(text: str) -> str:
+    r"""`text` without \text{...} around its words."""
+    return " ".join(_WRAPPER.sub(r" \1 ", text).replace("~", " ").split())
+
+
+def normal_text(text: str) -> str:
+    """Words in lower case without punctuation and articles; symbols that carry meaning make the result empty."""
+    plain = unwrapped(text)
+    plain = plain.replace("$", " ").replace(r"\ ", " ")
+    if re.search(r"[\\^_=<>+*/{}|]", plain):
+        return ""
+    plain = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", plain.lower())
+    words = re.findall(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?", plain)
+    return " ".join(word for word in words if word not in _DROPPED)
+
+
+def number_words(text: str) -> int | None:
+    """ "twenty-one" as 21, None when `text` is not a number in words (up to 999)."""
+    words = [w for w in re.split(r"[\s-]+", text.lower().strip()) if w and w != "and"]
+    if not words:
+        return None
+    total = 0
+    if len(words) >= 2 and words[1] == "hundred" and words[0] in _UNITS[1:10]:
+        total = 100 * NUMBERS[words[0]]
+        words = words[2:]
+        if not words:
+            return total
+    if len(words) == 1 and words[0] in NUMBERS:
+        return total + NUMBERS[words[0]]
+    if len(words) == 2 and words[0] in _TENS and words[1] in _UNITS[1:10]:
+        return total + NUMBERS[words[0]] + NUMBERS[words[1]]
+    return None
+
+
+def read_clock(text: str) -> Clock | None:
+    """A time of day; "1:58" alone may also be a ratio, which is the caller's matter."""
+    plain = unwrapped(text).strip()
+    match = _CLOCK.fullmatch(plain)
+    if match is None:
+        return None
+    hour, minute = int(match[1]), int(match[2] or 0)
+    half = re.sub(r"[^a-z]", "", (match[3] or "").lower())
+    if (not match[2] and not half) or hour > 24 or minute > 59:
+        return None
+    if half == "oclock":
+        half = ""
+    if half in ("noon", "midnight"):
+        half = "pm" if half == "noon" else "am"
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    return Clock(60 * hour + minute, half)
+
+
+def read_choice(text: str) -> Choice | None:
+    """(B), B, B. 12, \\text{(B)}, option B."""
+    plain = unwrapped(text).strip()
+    match = _CHOICE.fullmatch(plain)
+    if match is None:
+        return None
+    return Choice(match[1] or match[2], match[3].strip())
+
+
+def read_based(text: str) -> Based | None:
+    """204_5, 204_{\\text{five}}"""
+    match = _BASED.fullmatch(unwrapped(text))
+    if match is None or not any(c.isdigit() for c in match[1]):
+        return None
+    base = int(match[2]) if match[2].isdigit() else _BASE_NAMES.get(match[2], 0)
+    if not 2 <= base <= 36:
+        return None
+    return Based(match[1].lstrip("0") or "0", base)
+
+
+def wordy(text: str) -> bool:
+    r"""Whether `text` is written in words: letters only (in and outside \text) with a word that is no formula."""
+    normal = normal_text(text)
+    if not normal:
+        return False
+    from fr3e.grading.tokens import FUNCTIONS, GREEK
+
+    words = re.findall(r"[a-z]+", normal)
+    marked = bool(_WRAPPER.search(text)) and not re.search(r"\d", text)
+    plain = unwrapped(text)
+    long = [
+        w for w in words if len(w) >= 3 and w not in FUNCTIONS and w not in GREEK and w not in ("sqrt", "infty", "inf")
+    ]
+    letters_only = not re.search(r"\d", plain) and "(" not in plain
+    return (bool(long) and letters_only) or (marked and any(len(w) > 1 for w in words))
+
+
+def read_words(text: str) -> list[Form]:
+    """Readings of `text` as words, none when it is not written in words."""
+    forms: list[Form] = []
+    normal = normal_text(text)
+    if not normal:
+        return forms
+    number = number_words(unwrapped(text))
+    if number is not None:
+        from fractions import Fraction
+
+        forms.append(Value(("n", Fraction(number))))
+    if normal in _NOTHING:
+        forms.append(NOTHING)
+    if normal in _EVERYTHING:
+        forms.append(EVERYTHING)
+    if wordy(text):
+        forms.append(Words(_SAME.get(normal, normal)))
+    return forms
