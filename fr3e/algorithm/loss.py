@@ -62,7 +62,7 @@ def highest_entropy_masks(
     return [m & (np.asarray(e) >= threshold) for e, m in zip(entropies, arrays, strict=True)]
 
 
-def policy_loss(  # noqa: PLR0917  (the order of the equation's terms)
+def policy_loss(
     logprobs: Tensor,
     old_logprobs: Tensor,
     advantages: Tensor,
