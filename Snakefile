@@ -34,6 +34,7 @@ rule all:
 
 
 rule arms:
+    default_target: TARGET == "arms"
     input:
         rules.arms_files.output,
 

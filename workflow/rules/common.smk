@@ -20,7 +20,8 @@ def frozen_config():
     snapshot = os.environ.get("FR3E_CONFIG_SNAPSHOT")
     if snapshot:
         return read_yaml(snapshot)
-    values = dict(config) or read_yaml("config/paper.yaml")
+    values = {key: value for key, value in config.items() if key != "target"}
+    values = values or read_yaml("config/paper.yaml")
     text = yaml.safe_dump(json.loads(json.dumps(values)), sort_keys=False)
     path = Path(".snakemake/fr3e") / f"config-{fingerprint.values(values)}.yaml"
     write_text(path, text)
@@ -36,6 +37,7 @@ def checked(make):
         raise WorkflowError(str(error)) from None
 
 
+TARGET = config.get("target", "all")
 SCENARIO = checked(lambda: load_scenario(frozen_config()))
 RESULTS = f"results/{SCENARIO.scenario}"
 DATA = "data" if SCENARIO.data.kind == "real" else f"{RESULTS}/data"
@@ -119,14 +121,14 @@ def software(environment="default"):
 rule plan:
     output:
         f"{RESULTS}/plans/{{plan}}.yaml",
-    wildcard_constraints:
-        plan="data/.+|base/.+|run/.+|eval/.+|report|report-arms",
-    params:
-        values=lambda w: json.dumps(plan_values(w.plan)),
     log:
         f"{RESULTS}/logs/plans/{{plan}}.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/plans/{{plan}}.tsv"
+    wildcard_constraints:
+        plan="data/.+|base/.+|run/.+|eval/.+|report|report-arms",
+    params:
+        values=lambda w: json.dumps(plan_values(w.plan)),
     message:
         "Freezing {output}"
     shell:

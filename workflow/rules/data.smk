@@ -6,14 +6,14 @@ if SCENARIO.data.kind == "synthetic":
             plan=f"{RESULTS}/plans/data/{{what}}.yaml",
         output:
             f"{DATA}/{{what}}.parquet",
-        wildcard_constraints:
-            what="train",
-        params:
-            code=code("data"),
         log:
             f"{RESULTS}/logs/data/{{what}}.log",
         benchmark:
             f"{RESULTS}/benchmarks-of-rules/data/{{what}}.tsv"
+        wildcard_constraints:
+            what="train",
+        params:
+            code=code("data"),
         message:
             "Writing the training problems"
         shell:
@@ -38,12 +38,12 @@ else:
             lock="data.dvc",
         output:
             stamp=f"{RESULTS}/data.json",
-        params:
-            mirror=f"--mirror {SCENARIO.data.mirror}" if SCENARIO.data.mirror else "",
         log:
             f"{RESULTS}/logs/data.log",
         benchmark:
             f"{RESULTS}/benchmarks-of-rules/data.tsv"
+        params:
+            mirror=f"--mirror {SCENARIO.data.mirror}" if SCENARIO.data.mirror else "",
         message:
             "Using, pulling or assembling data/ and comparing it with its lock"
         shell:
@@ -84,12 +84,12 @@ rule data_page:
             caption="../report/data_report.rst",
             labels={"page": "data"},
         ),
-    params:
-        code=code("data-report"),
     log:
         f"{RESULTS}/logs/data_report.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/data_report.tsv"
+    params:
+        code=code("data-report"),
     message:
         "Describing the data"
     shell:

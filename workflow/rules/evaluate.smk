@@ -16,12 +16,6 @@ rule sample:
             update(f"{RESULTS}/evaluation/{{tag}}/{benchmark}/generations.parquet")
             for benchmark in BENCHMARKS
         ],
-    params:
-        code=code("sample"),
-        software=software(
-            "verl" if SCENARIO.evaluation.engine == "vllm" else "default"
-        ),
-        command=FR3E_VERL if SCENARIO.evaluation.engine == "vllm" else FR3E,
     log:
         f"{RESULTS}/logs/sample/{{tag}}.log",
     benchmark:
@@ -30,6 +24,10 @@ rule sample:
     resources:
         mem_mb=stage_resource("sample", "mem_mb", 4000),
         runtime=stage_resource("sample", "runtime", 60),
+    params:
+        code=code("sample"),
+        software=software("verl" if SCENARIO.evaluation.engine == "vllm" else "default"),
+        command=FR3E_VERL if SCENARIO.evaluation.engine == "vllm" else FR3E,
     message:
         "Sampling {wildcards.tag} on every benchmark that is due"
     shell:
@@ -42,10 +40,6 @@ rule grade:
         data=benchmark_data,
     output:
         f"{RESULTS}/evaluation/{{tag}}/{{benchmark}}/verdicts.parquet",
-    params:
-        code=code("grade"),
-        benchmark=lambda w: f"{DATA}/benchmarks/{w.benchmark}.parquet",
-        workers=SCENARIO.evaluation.grade_workers,
     log:
         f"{RESULTS}/logs/grade/{{tag}}/{{benchmark}}.log",
     benchmark:
@@ -55,6 +49,10 @@ rule grade:
     resources:
         mem_mb=stage_resource("grade", "mem_mb", 4000),
         runtime=stage_resource("grade", "runtime", 30),
+    params:
+        code=code("grade"),
+        benchmark=lambda w: f"{DATA}/benchmarks/{w.benchmark}.parquet",
+        workers=SCENARIO.evaluation.grade_workers,
     message:
         "Grading {wildcards.tag} on {wildcards.benchmark}"
     shell:
@@ -70,17 +68,17 @@ rule score:
         ),
     output:
         f"{RESULTS}/evaluation/{{tag}}/scores.csv",
-    params:
-        code=code("score"),
-        verdicts=lambda w, input: " ".join(
-            f"--verdicts {path}" for path in input.verdicts
-        ),
     log:
         f"{RESULTS}/logs/score/{{tag}}.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/score/{{tag}}.tsv"
     group:
         "grade-{tag}"
+    params:
+        code=code("score"),
+        verdicts=lambda w, input: " ".join(
+            f"--verdicts {path}" for path in input.verdicts
+        ),
     message:
         "Scoring {wildcards.tag}"
     shell:

@@ -42,12 +42,12 @@ rule table1_files:
             )
             for ending in TABLE1
         ],
-    params:
-        code=code("table1"),
     log:
         f"{RESULTS}/logs/table1.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/table1.tsv"
+    params:
+        code=code("table1"),
     message:
         "Table 1"
     shell:
@@ -67,13 +67,13 @@ rule figure_files:
             for name in FIGURES
             for ending in ("pdf", "csv")
         ],
-    params:
-        code=code("figures"),
-        style=fingerprint.file("config/paper.mplstyle"),
     log:
         f"{RESULTS}/logs/figures.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/figures.tsv"
+    params:
+        code=code("figures"),
+        style=fingerprint.file("config/paper.mplstyle"),
     message:
         "Figures"
     shell:
@@ -94,12 +94,12 @@ rule cost_files:
             )
             for ending in COST
         ],
-    params:
-        code=code("cost"),
     log:
         f"{RESULTS}/logs/cost.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/cost.tsv"
+    params:
+        code=code("cost"),
     message:
         "Cost tables"
     shell:
@@ -112,12 +112,12 @@ rule explorer_page:
         trajectories=run_records(METHOD_RUNS, "trajectories.jsonl"),
     output:
         reported("explorer.html", "Explorer"),
-    params:
-        code=code("explorer"),
     log:
         f"{RESULTS}/logs/explorer.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/explorer.tsv"
+    params:
+        code=code("explorer"),
     message:
         "Explorer page"
     shell:
@@ -134,14 +134,14 @@ rule overview_page:
         verdicts=verdicts(TAGS),
     output:
         reported("overview.html", "Overview"),
-    params:
-        code=code("overview"),
-        deviations=fingerprint.file("docs/deviations.md"),
-        claims=fingerprint.file("docs/claims.md"),
     log:
         f"{RESULTS}/logs/overview.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/overview.tsv"
+    params:
+        code=code("overview"),
+        deviations=fingerprint.file("docs/deviations.md"),
+        claims=fingerprint.file("docs/claims.md"),
     message:
         "Overview page"
     shell:
@@ -160,12 +160,12 @@ rule arms_files:
         reported("arms.html", "Ablations"),
         reported("arms_tokens.png", "Ablations"),
         [f"{RESULTS}/arms_tokens.{ending}" for ending in ("pdf", "csv")],
-    params:
-        code=code("arms"),
     log:
         f"{RESULTS}/logs/arms.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/arms.tsv"
+    params:
+        code=code("arms"),
     message:
         "Ablation table"
     shell:

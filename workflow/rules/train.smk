@@ -21,22 +21,31 @@ def on_verl(wildcards, if_verl, otherwise):
     return if_verl if engine(wildcards.run) == "verl" else otherwise
 
 
+def base_threads(wildcards):
+    return getattr(SCENARIO.models[wildcards.model].base, "threads", 1)
+
+
+def train_threads(wildcards):
+    own = RUN_CONFIGS[wildcards.run].training.threads
+    return on_verl(wildcards, stage_resource("train", "cpus", 64), own)
+
+
 rule base_model:
     input:
         plan=f"{RESULTS}/plans/base/{{model}}.yaml",
     output:
         f"{RESULTS}/base/{{model}}/manifest.json",
-    params:
-        code=code("base"),
-        software=software(),
     log:
         f"{RESULTS}/logs/base/{{model}}.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/base/{{model}}.tsv"
-    threads: lambda w: getattr(SCENARIO.models[w.model].base, "threads", 1)
+    threads: base_threads
     resources:
         mem_mb=stage_resource("base", "mem_mb", 4000),
         runtime=stage_resource("base", "runtime", 30),
+    params:
+        code=code("base"),
+        software=software(),
     message:
         "Base model {wildcards.model}"
     shell:
@@ -53,19 +62,11 @@ rule train:
         trained=f"{RESULTS}/runs/{{run}}/trained.json",
         metrics=f"{RESULTS}/runs/{{run}}/metrics.jsonl",
         trajectories=f"{RESULTS}/runs/{{run}}/trajectories.jsonl",
-    params:
-        code=lambda w: code(f"train-{engine(w.run)}"),
-        software=lambda w: software(on_verl(w, "verl", "default")),
-        command=train_command,
     log:
         f"{RESULTS}/logs/train/{{run}}.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/train/{{run}}.tsv"
-    threads: lambda w: on_verl(
-        w,
-        stage_resource("train", "cpus", 64),
-        RUN_CONFIGS[w.run].training.threads,
-    )
+    threads: train_threads
     resources:
         mem_mb=stage_resource("train", "mem_mb", 4000),
         runtime=stage_resource("train", "runtime", 60),
@@ -73,6 +74,10 @@ rule train:
             w, SITE.get("gpu_partition", "gpu"), SITE.get("cpu_partition", "cpu")
         ),
         nodes=lambda w: on_verl(w, RUN_CONFIGS[w.run].training.verl.nodes, 1),
+    params:
+        code=lambda w: code(f"train-{engine(w.run)}"),
+        software=lambda w: software(on_verl(w, "verl", "default")),
+        command=train_command,
     message:
         "Training {wildcards.run}"
     shell:
@@ -85,9 +90,6 @@ rule export:
         trained=rules.train.output.trained,
     output:
         f"{RESULTS}/runs/{{run}}/model/manifest.json",
-    params:
-        code=lambda w: code(f"export-{engine(w.run)}"),
-        command=lambda w: on_verl(w, FR3E_VERL, FR3E),
     log:
         f"{RESULTS}/logs/export/{{run}}.log",
     benchmark:
@@ -95,6 +97,9 @@ rule export:
     resources:
         mem_mb=stage_resource("export", "mem_mb", 4000),
         runtime=stage_resource("export", "runtime", 30),
+    params:
+        code=lambda w: code(f"export-{engine(w.run)}"),
+        command=lambda w: on_verl(w, FR3E_VERL, FR3E),
     message:
         "Exporting the model of {wildcards.run}"
     shell:
