@@ -1,0 +1,53 @@
+"""What the training mix takes from each source, and what happens to copies, contradictions and overlap."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fr3e.errors import UserError
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Part(_Strict):
+    """Part of one source."""
+
+    levels: list[int] | None = Field(None, description="Levels to take, on the source's own scale; null takes all.")
+
+
+class Mix(_Strict):
+    """The section `data.mix` of a scenario.
+
+    The defaults are the paper's two sets as far as they are known: SimpleRL levels 3-5 (high difficulty) and the whole of
+    DeepScaleR (low difficulty). The paper gives neither a ratio nor a threshold.
+    """
+
+    parts: dict[str, Part] = Field(
+        default={"simplelr": Part(levels=[3, 4, 5]), "deepscaler": Part()},
+        min_length=1,
+        description="Source -> part. The order decides which copy of a question stays.",
+    )
+    copies: Literal["first", "all"] = Field(
+        "first", description="Of several rows with one question: keep the first, or all as published."
+    )
+    conflicts: Literal["drop", "keep"] = Field("drop", description="Rows with one question and contradicting golds.")
+    overlap: Literal["keep", "exact", "latex", "ngram"] = Field(
+        "keep", description="Drop rows that this method finds in a benchmark. [paper] nothing is said: keep"
+    )
+    template: str = Field("qwen_boxed", description="Prompt template in which tokens are counted.")
+
+
+def read_mix(values: dict[str, Any], remove_overlap: bool = False) -> Mix:
+    """The mix from a scenario's plain values; `remove_overlap` sets `overlap: latex` where the values leave it open.
+
+    Raises `UserError` naming the key.
+    """
+    if remove_overlap and "overlap" not in values:
+        values = {**values, "overlap": "latex"}
+    try:
+        return Mix.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"data.mix.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
