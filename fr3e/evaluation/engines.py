@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fr3e.config.scenario import EvaluationConfig
+from fr3e.errors import UserError
 from fr3e.evaluation.prompts import stop_ids
 
 MAX_VLLM_SEED = 2**63
@@ -85,8 +86,13 @@ class VllmEngine:
     """vLLM: prompt ids in, one seeded request per sample; model defaults for sampling are not used."""
 
     def __init__(self, model: str | Path, stops: Sequence[int], settings: EvaluationConfig, max_positions: int) -> None:
-        from vllm import LLM
-
+        try:
+            from vllm import LLM
+        except ImportError as error:
+            raise UserError(
+                "evaluation.engine vllm: vLLM is not installed in this environment; use the verl environment, or the "
+                "engine transformers"
+            ) from error
         self.stops = list(stops)
         self.llm = LLM(
             model=str(model),

@@ -133,22 +133,24 @@ def _published(plan: ReportPlan, model: str, title: str, entries: list[Entry]) -
         # The printed average is over the paper's eight; over other columns it would be compared with another number.
         cells = {method: {k: v for k, v in row.items() if k != AVERAGE} for method, row in cells.items()}
     columns = [*plan.benchmarks, AVERAGE]
-    added = []
-    for method in (name for name in plan.methods if name in cells):
-        ours = {e.benchmark: e for e in entries if (e.model, e.method, e.quantity) == (model, method, "score")}
-        for column in columns:
-            value = cells[method].get(column, math.nan)
-            added.append(Entry(model, method, column, "published", value=value))
-            entry = Entry(model, method, column, "ours_minus_published")
-            mine = ours[column]
-            entry.value, entry.low, entry.high = mine.value - value, mine.low - value, mine.high - value
-            entry.n, entry.seeds, entry.files = mine.n, mine.seeds, mine.files
-            added.append(entry)
+    methods = [name for name in plan.methods if name in cells]
+    added = [
+        Entry(model, method, column, "published", value=cells[method].get(column, math.nan))
+        for method in methods
+        for column in columns
+    ]
     first, second = plan.report.comparison
     if first in cells and second in cells:
         for column in columns:
             value = cells[first].get(column, math.nan) - cells[second].get(column, math.nan)
             added.append(Entry(model, f"{first}-{second}", column, "published_difference", value=value))
+    scores = {(e.method, e.benchmark): e for e in entries if (e.model, e.quantity) == (model, "score")}
+    for method in methods:
+        for column in columns:
+            ours, value = scores[method, column], cells[method].get(column, math.nan)
+            entry = Entry(model, method, column, "ours_minus_published", n=ours.n, seeds=ours.seeds, files=ours.files)
+            entry.value, entry.low, entry.high = ours.value - value, ours.low - value, ours.high - value
+            added.append(entry)
     return added
 
 
@@ -278,7 +280,7 @@ def _column(plan: ReportPlan, results: Results, name: str) -> tables.Column:
     greedy = protocol.temperature == 0
     how = "greedy" if greedy else f"avg@{protocol.samples}"
     sampling = "T=0" if greedy else f"T={protocol.temperature:g}, top-p {protocol.top_p:g}"
-    return tables.Column(benchmark.title, [f"n={known or '?'}, k={protocol.samples}", f"{how}, {sampling}"])
+    return tables.Column(benchmark.title, [f"n={known or '?'}, k={protocol.samples}", how, sampling])
 
 
 def _caption(plan: ReportPlan) -> str:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 STYLE = """
-body{font:15px/1.45 system-ui,sans-serif;color:#1b1f24;margin:2rem auto;max-width:78rem;padding:0 1rem}
+body{font:15px/1.45 system-ui,sans-serif;color:#1b1f24;margin:2rem auto;max-width:90rem;padding:0 1rem}
 h1{font-size:1.15rem;margin:0 0 .3rem}p.caption{margin:.2rem 0 1rem;color:#444}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;white-space:nowrap}
-thead th{border-top:2px solid #1b1f24;border-bottom:1px solid #1b1f24;padding:.4rem .7rem;text-align:right;vertical-align:bottom}
+thead th{border-top:2px solid #1b1f24;border-bottom:1px solid #1b1f24;padding:.4rem .5rem;text-align:right;vertical-align:bottom}
 thead th:first-child{padding-left:0}thead th:first-child,tbody th{text-align:left}thead small{display:block;font-weight:400;color:#57606a;line-height:1.25}
-tbody th{font-weight:400;padding:.22rem .7rem .22rem 0}tbody td{text-align:right;padding:.22rem .7rem}tbody th,tbody td{vertical-align:top}
+tbody th{font-weight:400;padding:.22rem .7rem .22rem 0;position:sticky;left:0;background:#fff}tbody td{text-align:right;padding:.22rem .5rem}tbody th,tbody td{vertical-align:top}
 tbody tr.group th{font-weight:650;padding-top:.7rem;border-top:1px solid #c9d1d9}
-tbody tr.group:first-child th{border-top:0}tbody tr.derived td,tbody tr.derived th{color:#41474d;background:#f6f8fa}
+tbody tr.group:first-child th{border-top:0}tbody tr.derived td,tbody tr.derived th[scope]{color:#41474d;background:#f6f8fa}
 tbody tr:last-child td,tbody tr:last-child th{border-bottom:2px solid #1b1f24}
 td small{display:block;color:#57606a;line-height:1.15}tbody tr td.muted{color:#8b949e;font-style:italic}
 ul.notes{color:#444;font-size:.9rem;padding-left:1.1rem;margin-top:1rem}
@@ -82,7 +82,8 @@ def latex(table: Table) -> str:
         "% needs \\usepackage{booktabs}",
         "\\begin{table*}",
         "\\centering\\footnotesize\\setlength{\\tabcolsep}{3pt}",
-        f"\\caption{{{tex(f'{table.title} {table.caption}')}}}",
+        "\\setlength{\\belowcaptionskip}{4pt}",
+        f"\\caption{{{tex(table.caption)}}}",
         f"\\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         "\\toprule",
         " & ".join([tex(table.corner), *heads]) + " \\\\",
@@ -150,7 +151,9 @@ def _tex_cell(cell: Cell) -> str:
     if cell.muted:
         return f"\\textit{{{text}}}"
     text = f"\\textbf{{{text}}}" if cell.bold else text
-    return f"\\shortstack[r]{{{text}\\\\{{\\tiny {tex(cell.spread)}}}}}" if cell.spread else text
+    if not cell.spread:
+        return text
+    return f"\\begin{{tabular}}[t]{{@{{}}r@{{}}}}{text}\\\\[-3pt]{{\\tiny {tex(cell.spread)}}}\\end{{tabular}}"
 
 
 def _md(text: str) -> str:
