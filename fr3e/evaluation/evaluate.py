@@ -17,7 +17,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 SHOWN_FAILURES = ("no_answer", "unparseable", "timeout", "truncated", "too_long")
 
 
-def evaluate_model(  # noqa: PLR0917 - the verb hands its options over in order
+def evaluate_model(
     model: str,
     out: Path,
     benchmarks: list[str],

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from fr3e.config.plans import EvalPlan, load_eval_plan
@@ -49,6 +50,7 @@ def score_files(verdicts: list[Path], plan: Path, out: Path) -> None:
 
 
 def _benchmark_rows(plan: EvalPlan, benchmark: str, frame: pd.DataFrame, path: Path) -> Iterator[dict[str, Any]]:
+    _check_problems(plan, benchmark, frame, path)
     for protocol in plan.benchmarks[benchmark].protocols:
         samples = plan.evaluation.protocols[protocol].samples
         _, correct = problems_by_samples(frame, protocol, samples, str(path))
@@ -67,6 +69,19 @@ def _benchmark_rows(plan: EvalPlan, benchmark: str, frame: pd.DataFrame, path: P
             common | metric | {"qwen_compatible": other["value"]}
             for metric, other in zip(metrics(correct), metrics(compatible, draws=0), strict=True)
         )
+
+
+def _check_problems(plan: EvalPlan, benchmark: str, frame: pd.DataFrame, path: Path) -> None:
+    """Verdicts must cover the benchmark's file, where that is at hand: neither fewer problems nor others."""
+    source = Path(plan.files[benchmark])
+    if source.is_file():
+        asked = set(map(str, pq.read_table(source, columns=["id"])["id"].to_pylist()))
+        answered = set(frame["id"].astype(str))
+        if asked != answered:
+            raise UserError(
+                f"{path}: answers other problems than {source} asks ({len(answered)} and {len(asked)}, "
+                f"{len(asked & answered)} in both); sample and grade again"
+            )
 
 
 def failures(rows: pd.DataFrame) -> dict[str, float]:
