@@ -37,13 +37,14 @@ def make_base(plan: Path, out: Path) -> None:
     """
     model = checked(RunModel, read_yaml(plan), str(plan))
     partial = out.with_name(f".{out.name}.partial")
+    downloads = isinstance(model.base, HubModel) and model.base.path is None
     try:
-        if isinstance(model.base, SyntheticModel):
+        if not downloads:
             shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
+        partial.mkdir(parents=True, exist_ok=True)
+        if isinstance(model.base, SyntheticModel):
             facts = _warm_start(model, model.base, partial)
         else:
-            partial.mkdir(parents=True, exist_ok=True)
             facts = _fetch(model, model.base, partial)
         files = {path.name: sha256(path) for path in sorted(partial.iterdir()) if path.is_file()}
         write_json(partial / "manifest.json", {"source": model.base.model_dump(mode="json"), "files": files, **facts})
@@ -51,6 +52,9 @@ def make_base(plan: Path, out: Path) -> None:
         partial.replace(out)
     except (PermissionError, NotADirectoryError, FileExistsError) as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}); choose a folder you may write to") from error
+    finally:
+        if not downloads:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def _warm_start(model: RunModel, base: SyntheticModel, folder: Path) -> dict[str, Any]:
@@ -110,11 +114,11 @@ def _link(source: Path, folder: Path) -> None:
 
 
 def _download(base: HubModel, folder: Path) -> None:
-    import httpx
-    from huggingface_hub import errors, snapshot_download
+    from huggingface_hub import errors, logging, snapshot_download
 
     pinned = f"{base.id} at {base.revision}"
     log.info("fetching %s", pinned)
+    logging.set_verbosity_error()  # its retries are its own affair; what cannot be mended is said below
     try:
         snapshot_download(base.id, revision=base.revision, allow_patterns=list(PATTERNS), local_dir=folder)
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
@@ -125,7 +129,7 @@ def _download(base: HubModel, folder: Path) -> None:
         errors.HfHubHTTPError,
         errors.LocalEntryNotFoundError,
         errors.OfflineModeIsEnabled,
-        httpx.HTTPError,
+        errors.HTTPError,
     ) as error:
         raise UserError(
             f"{pinned}: the hub cannot be reached ({type(error).__name__}); "

@@ -20,8 +20,9 @@ from fr3e.data import chains
 from fr3e.evaluation.prompts import render_text
 from fr3e.progress import log, track
 
-SHORT, LONG = (1, 2), (4, 9)  # fewest and most operations of the two stages of the curriculum
-CURRICULUM = 0.3  # share of the steps spent on short problems
+# Fewest and most operations of a problem: the facts first, then problems that grow, then those of the demo.
+SHORT, LONG = (1, 2), (4, 9)
+SHORT_UNTIL, GROWN_AT = 0.15, 0.5  # shares of the steps
 OPERATORS = "+-*"
 WARM_UP, COOL_DOWN = 0.03, 0.4  # shares of the steps in which the learning rate rises from 0, and falls to 0
 MUON_LR = 0.02
@@ -39,6 +40,16 @@ class Batch:
     labels: Tensor
 
 
+def lengths(progress: float) -> tuple[int, int]:
+    """Fewest and most operations of a problem when `progress` of the steps is done: the curriculum."""
+    if progress < SHORT_UNTIL:
+        return SHORT
+    if progress < GROWN_AT:
+        grown = (progress - SHORT_UNTIL) / (GROWN_AT - SHORT_UNTIL)
+        return SHORT[0], SHORT[1] + 1 + int(grown * (LONG[1] - SHORT[1]))
+    return LONG
+
+
 def corpus(seed: int, steps: int, batch: int) -> Iterator[list[tuple[str, str]]]:
     """Per step `batch` pairs (question, worked solution), sorted into steps by length. Nothing held out occurs."""
     rng = random.Random(f"warm start {seed}")
@@ -47,8 +58,7 @@ def corpus(seed: int, steps: int, batch: int) -> Iterator[list[tuple[str, str]]]
         count = min(BUCKET, steps - first)
         pairs: list[tuple[str, str]] = []
         while len(pairs) < count * batch:
-            short = first + len(pairs) / batch < CURRICULUM * steps
-            chain = chains.draw(rng, *(SHORT if short else LONG), OPERATORS)
+            chain = chains.draw(rng, *lengths((first + len(pairs) / batch) / steps), OPERATORS)
             if not chain.held_out:
                 pairs.append((chain.question, chains.demonstrate(chain, rng, flaws)))
         pairs.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
