@@ -6,9 +6,8 @@ Progress between two states of one base gives alpha < 1 (brake), stagnation or l
 the next one (`prev_value: true`); the released code skips it (`surviving`).
 """
 
+import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from fr3e.algorithm.seeds import generator
 from fr3e.config.training import Fr3eConfig
@@ -45,7 +44,7 @@ def sharpen(raw_S: Sequence[float], power: float) -> list[float]:
     total = sum(abs(delta) ** power for delta in raw_S if delta != 0.0)
     if power == 0.0 or total == 0.0:
         return list(raw_S)
-    return [float(np.sign(delta)) * abs(delta) ** power / total for delta in raw_S]
+    return [math.copysign(abs(delta) ** power, delta) / total for delta in raw_S]
 
 
 def alphas(
@@ -58,7 +57,7 @@ def alphas(
     if settings.alpha_mode == "none":
         return [1.0] * len(values_S)
     previous_S = previous_values(values_S, settings) if previous_S is None else previous_S
-    return [bounded(float(np.exp(-delta)), settings) for delta in deltas(values_S, previous_S, settings)]
+    return [bounded(math.exp(-delta), settings) for delta in deltas(values_S, previous_S, settings)]
 
 
 def bounded(alpha: float, settings: Fr3eConfig) -> float:

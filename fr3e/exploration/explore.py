@@ -6,28 +6,14 @@ The local engine and the rollout worker of the distributed engine run this corou
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from fr3e.algorithm.anchors import choose_anchors
 from fr3e.algorithm.released import donors
 from fr3e.algorithm.states import continuation_counts, eligible_tokens, paragraph_starts, prefix_lengths
 from fr3e.config.training import Fr3eConfig, TrainingConfig
-from fr3e.exploration.first_return import FirstReturn, first_return, graded, select_bases
+from fr3e.exploration.first_return import FirstReturn, ask, first_return, graded, select_bases
 from fr3e.exploration.groups import base_group, first_return_group, state_groups
-from fr3e.exploration.records import Cost, Exploration, Generate, Grade, Prompt, Request, Rollout, StateGroup
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What an exploration works with; see `explore`."""
-
-    settings: TrainingConfig
-    generate: Generate
-    grade: Grade
-    special_ids: frozenset[int]
-    token_text: Callable[[int], str]
-    seed: str
-    update: int
+from fr3e.exploration.records import Cost, Exploration, Generate, Grade, Means, Prompt, Request, Rollout, StateGroup
 
 
 async def explore(
@@ -38,7 +24,7 @@ async def explore(
     *,
     special_ids: frozenset[int],
     token_text: Callable[[int], str],
-    seed: str,
+    seed: str | int,
     update: int,
 ) -> Exploration:
     """Everything one prompt gives to update `update`.
@@ -48,9 +34,12 @@ async def explore(
 
     With `released_row_permutation` rows are permuted inside the prompt here; `explore_round` permutes those of a round.
     """
-    means = Means(settings, generate, grade, special_ids, token_text, seed, update)
-    first = await first_return(prompt, settings, generate, grade, seed=seed)
-    (profiles,) = profile_rows([first], settings.fr3e.released_row_permutation)
+    return await _alone(prompt, Means(settings, generate, grade, special_ids, token_text, seed, update))
+
+
+async def _alone(prompt: Prompt, means: Means) -> Exploration:
+    first = await first_return(prompt, means)
+    (profiles,) = profile_rows([first], means.settings.fr3e.released_row_permutation)
     return await entropy_eliciting_explore(first, profiles, means)
 
 
@@ -62,7 +51,7 @@ async def explore_round(
     *,
     special_ids: frozenset[int],
     token_text: Callable[[int], str],
-    seed: str,
+    seed: str | int,
     update: int,
 ) -> list[Exploration]:
     """`explore` for all prompts of a round side by side, in the order of `prompts`.
@@ -72,14 +61,9 @@ async def explore_round(
     """
     means = Means(settings, generate, grade, special_ids, token_text, seed, update)
     ranks = settings.fr3e.released_row_permutation
-
-    async def alone(prompt: Prompt) -> Exploration:
-        first = await first_return(prompt, settings, generate, grade, seed=seed)
-        return await entropy_eliciting_explore(first, first.rollouts, means)
-
     if ranks <= 1:
-        return list(await asyncio.gather(*(alone(prompt) for prompt in prompts)))
-    firsts = await asyncio.gather(*(first_return(p, settings, generate, grade, seed=seed) for p in prompts))
+        return list(await asyncio.gather(*(_alone(prompt, means) for prompt in prompts)))
+    firsts = await asyncio.gather(*(first_return(p, means) for p in prompts))
     pairs = zip(firsts, profile_rows(firsts, ranks), strict=True)
     return list(await asyncio.gather(*(entropy_eliciting_explore(first, rows, means) for first, rows in pairs)))
 
@@ -181,12 +165,12 @@ async def _explore_state(
         draw=f"{means.seed}/{prompt.uid}/b{b}k{prefix_len}",
         temperature=means.settings.rollout.temperature,
     )
-    completions = await means.generate(request)
+    completions = await ask(request, means)
     cost.rollouts_explore += n
     cost.context_explore += n * len(request.context_ids)
     cost.generated_explore += sum(len(completion.token_ids) for completion in completions)
     cost.cached += sum(completion.cached_tokens for completion in completions)
-    return await graded(prompt, completions, means.settings, means.grade, base=base, prefix_len=prefix_len)
+    return await graded(prompt, completions, means, base=base, prefix_len=prefix_len)
 
 
 def _first_cost(first: FirstReturn) -> Cost:

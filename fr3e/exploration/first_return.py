@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fr3e.algorithm.seeds import generator
-from fr3e.config.training import Fr3eConfig, TrainingConfig
-from fr3e.exploration.records import Completion, Floats, Generate, Grade, Prompt, Request, Rollout
+from fr3e.config.training import Fr3eConfig
+from fr3e.exploration.records import Completion, Floats, Means, Prompt, Request, Rollout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +31,9 @@ class FirstReturn:
         return "no_base" if settings.base_select == "one_correct" and right == 0 else None
 
 
-async def first_return(
-    prompt: Prompt, settings: TrainingConfig, generate: Generate, grade: Grade, *, seed: str
-) -> FirstReturn:
+async def first_return(prompt: Prompt, means: Means) -> FirstReturn:
     """Sample `first_n` full rollouts from the old policy and grade them; with first_n = 0 nothing is sampled."""
+    settings = means.settings
     if settings.fr3e.first_n == 0:
         return FirstReturn(prompt, (), 0)
     request = Request(
@@ -42,19 +41,37 @@ async def first_return(
         context_ids=prompt.token_ids,
         n=settings.fr3e.first_n,
         max_tokens=settings.rollout.max_total_tokens,
-        draw=f"{seed}/{prompt.uid}/first",
+        draw=f"{means.seed}/{prompt.uid}/first",
         temperature=settings.rollout.temperature,
     )
-    completions = await generate(request)
-    rollouts = await graded(prompt, completions, settings, grade)
+    completions = await ask(request, means)
+    rollouts = await graded(prompt, completions, means)
     return FirstReturn(prompt, rollouts, sum(completion.cached_tokens for completion in completions))
+
+
+async def ask(request: Request, means: Means) -> list[Completion]:
+    """Generate, and refuse what no engine may give: another number of completions, arrays of another length than the ids
+    (`ValueError`), or NaN among log-probs and entropies (`FloatingPointError`)."""
+    completions = await means.generate(request)
+    where = f"update {means.update}, prompt {request.prompt_uid}, draw {request.draw}"
+    if len(completions) != request.n:
+        raise ValueError(f"{where}: {request.n} completions were asked for, {len(completions)} came")
+    for completion in completions:
+        length = len(completion.token_ids)
+        if length > request.max_tokens or any(len(a) != length for a in (completion.logprobs, completion.entropies)):
+            raise ValueError(
+                f"{where}: {length} tokens of at most {request.max_tokens} with {len(completion.logprobs)} log-probs "
+                f"and {len(completion.entropies)} entropies"
+            )
+        if np.isnan(completion.logprobs).any() or np.isnan(completion.entropies).any():
+            raise FloatingPointError(f"{where}: NaN among the log-probs or entropies that the policy gave")
+    return completions
 
 
 async def graded(
     prompt: Prompt,
     completions: Sequence[Completion],
-    settings: TrainingConfig,
-    grade: Grade,
+    means: Means,
     *,
     base: Rollout | None = None,
     prefix_len: int = 0,
@@ -64,8 +81,8 @@ async def graded(
     The whole response is graded, or the continuation alone with `reward.scope: continuation`.
     """
     responses = [(base.response_ids[:prefix_len] if base else ()) + c.token_ids for c in completions]
-    texts = responses if settings.reward.scope == "full" else [completion.token_ids for completion in completions]
-    verdicts = await asyncio.gather(*(grade(prompt, ids) for ids in texts))
+    texts = responses if means.settings.reward.scope == "full" else [completion.token_ids for completion in completions]
+    verdicts = await asyncio.gather(*(means.grade(prompt, ids) for ids in texts))
     return tuple(
         Rollout(
             response_ids=response,
@@ -85,7 +102,7 @@ def _joined(prefix: Floats | None, length: int, continuation: Floats) -> Floats:
     return continuation if prefix is None or length == 0 else np.concatenate([prefix[:length], continuation])
 
 
-def select_bases(first: FirstReturn, settings: Fr3eConfig, seed: str) -> tuple[int, ...]:
+def select_bases(first: FirstReturn, settings: Fr3eConfig, seed: str | int) -> tuple[int, ...]:
     """Indices of the base trajectories among the first rollouts, drawn at random among equals (`base_select`).
 
     With first_n = 0 there are none. A prompt that `FirstReturn.dropped` names should not come here.

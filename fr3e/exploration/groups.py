@@ -22,7 +22,8 @@ def state_groups(
     `prefixes[b]` are the prefix lengths of base b's states, `sampled` the rollouts of all states in the same order.
     """
     fr3e = settings.fr3e
-    scope = moments([r.reward for rollouts in sampled for r in rollouts]) if settings.adv.group == "prompt" else None
+    rewards = [r.reward for rollouts in sampled for r in rollouts]
+    scope = moments(rewards) if settings.adv.group == "prompt" and rewards else None
     groups, remaining = [], iter(sampled)
     for b, lengths in enumerate(prefixes):
         rollouts_S = [next(remaining) for _ in lengths]

@@ -4,12 +4,14 @@ One prompt's exploration yields state groups; one group holds a state's M rollou
 and its alpha. Token ids go end to end: a state is `prompt.token_ids + base.response_ids[:k]`, never text.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fr3e.config.training import TrainingConfig
 from fr3e.grading.verdict import Verdict
 
 Ids = tuple[int, ...]
@@ -61,6 +63,19 @@ class Grade(Protocol):
     """Grade a response's ids (decoded by the engine) against the prompt's gold."""
 
     async def __call__(self, prompt: Prompt, response_ids: Ids) -> Verdict: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What an exploration works with; see `fr3e.exploration.explore`."""
+
+    settings: TrainingConfig
+    generate: Generate
+    grade: Grade
+    special_ids: frozenset[int]
+    token_text: Callable[[int], str]
+    seed: str | int
+    update: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
