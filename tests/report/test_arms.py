@@ -1,0 +1,112 @@
+"""The ablation table and its figure from made verdicts and metrics."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from evaluation import made
+
+from fr3e.report.arms import write_arms
+
+METHODS, ARMS = ["grpo_pp", "fr3e"], ["random_anchors", "no_alpha"]
+RATES = {"base": 0.2, "grpo_pp": 0.4, "fr3e": 0.7, "random_anchors": 0.7}
+SEEDS = [0, 1]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    """Two models planned, one run; `no_alpha` is planned and absent."""
+    folder = tmp_path_factory.mktemp("arms")
+    plan = made.report_plan(folder, {"a": "Toy", "b": "Other"}, [*METHODS, *ARMS], SEEDS)
+    values = yaml.safe_load(plan.read_text()) | {
+        "methods": METHODS,
+        "arms": ARMS,
+        "questions": {"random_anchors": "Chance?"},
+    }
+    values["evaluated"] = [e for e in values["evaluated"] if e["model"] == "a" or e["method"] in ("base", *METHODS)]
+    plan.write_text(yaml.safe_dump(values, sort_keys=False))
+    rng = np.random.default_rng(1)
+    easy, hard = rng.random((80, 4)), rng.random((40, 1))
+    made.write_run(folder / "base-a", (easy < 0.2).astype(int), (hard < 0.1).astype(int))
+    for method in ("grpo_pp", "fr3e", "random_anchors"):
+        for seed in SEEDS:
+            tag = f"a-{method}-s{seed}"
+            made.write_run(folder / tag, (easy < RATES[method]).astype(int), (hard < 0.3).astype(int))
+            write_metrics(folder / "runs" / tag, RATES[method], seed)
+    write_arms(plan, folder / "out")
+    return folder
+
+
+def write_metrics(run: Path, rate: float, seed: int) -> None:
+    run.mkdir(parents=True)
+    rows = [
+        {"update": u, "tokens_total": 1000 * u}
+        | ({"probe/easy/accuracy": 0.2 + rate * u / 40 + 0.1 * seed} if u % 10 == 0 else {})
+        for u in range(21)
+    ]
+    del rows[0]["tokens_total"]  # nothing is generated before the first update
+    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run / "trained.json").write_text(json.dumps({"tokens_total": 2_000_000 + seed, "seconds": 60.0 + seed}))
+
+
+@pytest.fixture(scope="module")
+def table(root):
+    return pd.read_csv(root / "out" / "arms.csv").set_index(["model", "method", "quantity", "benchmark"]).sort_index()
+
+
+def test_average_is_over_the_benchmarks_drawn_like_training(table):
+    # `easy` alone is in distribution.
+    for method in ("base", "grpo_pp", "fr3e"):
+        assert (
+            table.loc[("a", method, "accuracy", "average"), "value"]
+            == table.loc[("a", method, "accuracy", "easy"), "value"]
+        )
+
+
+def test_costs_come_from_trained_json(root, table):
+    tokens = table.loc[("a", "fr3e", "tokens_total", np.nan)]
+    assert tokens[["value", "low", "high"]].to_numpy().ravel().tolist() == [2_000_000.5, 2_000_000, 2_000_001]
+    assert table.loc[("a", "fr3e", "seconds", np.nan)]["value"].item() == 60.5
+    line = next(
+        line for line in (root / "out" / "arms.md").read_text().splitlines() if line.startswith("| FR3E (2 seeds)")
+    )
+    assert line.endswith("| 2.00 | 60 |")
+
+
+def test_differences_to_both_controls(root, table):
+    better = table.loc[("a", "fr3e", "minus_grpo_pp", "average")]
+    assert better["low"] > 0 and better["p"] < 0.05
+    same = table.loc[("a", "fr3e", "minus_random_anchors", "average")]
+    assert (same["value"], same["low"], same["high"]) == (0, 0, 0)  # the same answers on the same problems
+    text = (root / "out" / "arms.md").read_text()
+    assert "| FR3E (2 seeds) |" in text and "Chance?" in text
+    row = next(line for line in text.splitlines() if line.startswith("| GRPO++"))
+    assert row.split("|")[3].strip() == "*–*"  # no difference to itself
+
+
+def test_what_has_not_run_says_so(root, table):
+    assert np.isnan(table.loc[("a", "no_alpha", "accuracy", "average"), "value"])
+    assert ("b", "random_anchors") not in {key[:2] for key in table.index}  # not planned: no row
+    rows = [line for line in (root / "out" / "arms.md").read_text().splitlines() if line.startswith("| no alpha")]
+    assert len(rows) == 1 and rows[0].count("not run") == 7
+
+
+def test_curves_are_against_generated_tokens(root):
+    curves = pd.read_csv(root / "out" / "arms_tokens.csv")
+    assert set(curves["method"]) == {"grpo_pp", "fr3e", "random_anchors"} and set(curves["benchmark"]) == {"easy"}
+    fr3e = curves[curves["method"] == "fr3e"].sort_values("tokens")
+    assert fr3e["tokens"].tolist() == [0, 10_000, 20_000]
+    # Seeds differ by .1, so their mean is .05 above seed 0: .2 + .7 u / 40 + .05.
+    assert fr3e["mean"].tolist() == pytest.approx([0.25, 0.425, 0.6])
+    for ending, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
+        assert (root / "out" / f"arms_tokens.{ending}").read_bytes().startswith(magic)
+
+
+def test_nothing_run_still_gives_a_table_and_an_empty_figure(tmp_path):
+    plan = made.report_plan(tmp_path, {"a": "Toy"}, METHODS, SEEDS)
+    write_arms(plan, tmp_path / "out")
+    assert pd.read_csv(tmp_path / "out" / "arms.csv")["value"].isna().all()
+    assert (tmp_path / "out" / "arms_tokens.png").stat().st_size > 1000
