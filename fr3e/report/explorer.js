@@ -179,7 +179,7 @@ function note(t, count) {
       : `V is published for the four states of K = 4; for K = ${count} there are states from which nobody has sampled.`;
   }
   const own = `The run (${t.run}) explored with K = ${t.run_k}`;
-  if (count === t.run_k) return `${own}: every V and alpha here was measured and used in training.`;
+  if (count === t.run_k) return `${own}: every V and alpha here was measured.`;
   const other = t.score !== "entropy" ? ` Its anchors were chosen by ${t.score}; those shown here are the highest entropies.` : "";
   return `${own}. Other states were never sampled from, so their V is unknown. Where V of a state and of the one before it were both measured, alpha follows from Eq. 14.${other}`;
 }

@@ -7,13 +7,13 @@ continuations were really sampled; for other K the page says that V was not meas
 import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from fr3e.algorithm.states import answer_start
 from fr3e.config.plans import ReportPlan, load_report_plan
 from fr3e.files import write_text
+from fr3e.report.pages import text_of
 from fr3e.report.runs import Run, load_runs, of
 
 SHOWN_PER_MODEL = 12
@@ -54,13 +54,12 @@ def page(trajectories: Sequence[Mapping[str, Any]], scenario: str) -> str:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    folder = resources.files("fr3e.report")
-    template = Environment(autoescape=True).from_string((folder / "explorer.html.jinja").read_text(encoding="utf-8"))
+    template = Environment(autoescape=True).from_string(text_of("explorer.html.jinja"))
     return template.render(
         scenario=scenario,
         real=len(trajectories) - 1,
-        css=Markup((folder / "explorer.css").read_text(encoding="utf-8")),
-        js=Markup((folder / "explorer.js").read_text(encoding="utf-8")),
+        css=Markup(text_of("explorer.css")),
+        js=Markup(text_of("explorer.js")),
         data=Markup(script_json(list(trajectories))),
     )
 

@@ -11,9 +11,9 @@ def body_of(document: str) -> str:
     return inner.replace("<h1>", "<h2>").replace("</h1>", "</h2>")
 
 
-def style() -> str:
-    """The report's style sheet."""
-    return (resources.files("fr3e.report") / "report.css").read_text(encoding="utf-8")
+def text_of(name: str) -> str:
+    """A text file of this package."""
+    return (resources.files("fr3e.report") / name).read_text(encoding="utf-8")
 
 
 def page(title: str, sections: Sequence[str]) -> str:
@@ -22,5 +22,5 @@ def page(title: str, sections: Sequence[str]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{style()}</style></head><body>\n<main>\n{body}\n</main>\n</body></html>\n"
+        f"<title>{html.escape(title)}</title><style>{text_of('report.css')}</style></head><body>\n<main>\n{body}\n</main>\n</body></html>\n"
     )
