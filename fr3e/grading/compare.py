@@ -21,7 +21,7 @@ from fr3e.grading.forms import (
 )
 from fr3e.grading.numeric import NoValue
 from fr3e.grading.oracle import Oracle
-from fr3e.grading.read import as_region
+from fr3e.grading.read import as_region, read
 from fr3e.grading.tokens import Unreadable
 
 HUNDREDTH = ("n", Fraction(1, 100))
@@ -56,6 +56,8 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:
         )
     if isinstance(answer, Clock) and isinstance(gold, Clock):
         return answer.minutes == gold.minutes and (answer.half == gold.half or not (answer.half and gold.half))
+    if isinstance(answer, Choice) and answer.content and not isinstance(gold, Choice):
+        return any(same_form(form, gold, oracle) for form in read(answer.content) if not isinstance(form, Choice))
     if isinstance(answer, Words | Choice | Based) and type(answer) is type(gold):
         if isinstance(answer, Choice):
             return answer.letter == gold.letter  # type: ignore[union-attr]
@@ -110,7 +112,7 @@ def _constant_dropped(node: Node) -> Node | None:
 def _antiderivatives(a: Node, g: Node, oracle: Oracle) -> bool:
     """F(x) + C and G(x) + c are the same family when F - G is constant."""
     left, right = _constant_dropped(a), _constant_dropped(g)
-    if left is None or right is None:
+    if left is None or right is None or not symbols(right):
         return False
     if oracle.same(left, right):
         return True
@@ -126,12 +128,21 @@ def _named(form: Form) -> bool:
         return True
     if isinstance(form, Value):
         node = form.node
-        if node[0] == "*" and all(n[0] == "s" and len(n[1]) == 1 and n[1].isupper() for n in _factors(node)):
-            return True  # the segment AB
+        if _segment(form):
+            return True
         if node[0] == "f" and node[1] == "abs" and symbols(node):
             return True
         return node[0] in ("s", "app")
     return isinstance(form, Listing) and form.kind == "tuple" and all(_named(item) for item in form.items)
+
+
+def _segment(form: Form) -> bool:
+    """AB, ABC: capitals side by side, which name a segment or a figure (or are a product)."""
+    return (
+        isinstance(form, Value)
+        and form.node[0] == "*"
+        and all(n[0] == "s" and len(n[1]) == 1 and n[1].isupper() for n in _factors(form.node))
+    )
 
 
 def _factors(node: Node) -> list[Node]:
@@ -149,6 +160,8 @@ def _defined(relation: Relation, oracle: Oracle) -> Form | None:
         exact_part = _defined(Relation(tuple(operators[:cut]), tuple(sides[: cut + 1])), oracle) if cut else sides[0]
         return exact_part
     if len(sides) >= 2 and _named(sides[0]):
+        if _segment(sides[0]) and not all(isinstance(s, Value) and not symbols(s.node) for s in sides[1:]):
+            return None
         sides = sides[1:]
     elif len(sides) == 2 and _named(sides[1]):
         return sides[0]
@@ -297,6 +310,10 @@ def _listings(answer: Form, gold: Form, oracle: Oracle) -> bool:
 def _vector(answer: Form, gold: Form, oracle: Oracle) -> bool:
     """A tuple may stand for a row or a column."""
     pair = (answer, gold)
+    if isinstance(answer, Listing) and isinstance(gold, Matrix) and all(isinstance(i, Listing) for i in answer.items):
+        return len(answer.items) == len(gold.rows) > 1 and all(
+            _vector(row, Matrix((cells,)), oracle) for row, cells in zip(answer.items, gold.rows, strict=True)
+        )
     matrix = next((f for f in pair if isinstance(f, Matrix)), None)
     listing = next((f for f in pair if isinstance(f, Listing)), None)
     if matrix is None or listing is None or listing.kind != "tuple":

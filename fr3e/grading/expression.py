@@ -22,6 +22,7 @@ _ACCENTS = {"dot", "ddot", "vec", "hat", "bar", "tilde", "overline", "overrighta
             "mathscr", "mathfrak", "widetilde"}  # fmt: skip
 _SYMBOL_COMMANDS = GREEK | {"ell", "hbar", "infty", "partial", "nabla", "odot", "prime", "triangle", "angle"}
 _APPLIED = set("fghFGHPQRuyIpqTNMV")
+_DERIVATIVE = re.compile(r"\{(?:d|partial)(?:\^\{?\d\}?)?(?:[A-Za-z](?:_\{?\w+\}?)?)?\}\{(?:d|partial)[A-Za-z](?:\^\{?\d\}?)?\}")
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 
 
@@ -96,13 +97,12 @@ class Parser:
                 return node
 
     def juxtaposed(self, left: Node) -> Node:
+        fraction = self.at("frac", "cmd")
         right = self.power()
-        previous = self.tokens[self.position - 1]
+        whole = left[1] if left[0] == "neg" else left
         mixed = (
-            (left[0] == "n" and left[1].denominator == 1 and right[0] == "/" and right[1][0] == right[2][0] == "n"
-            and previous.value == "}" and right[1][1] < right[2][1])
-            or (left[0] == "neg" and left[1][0] == "n" and left[1][1].denominator == 1 and right[0] == "/"
-            and right[1][0] == right[2][0] == "n" and right[1][1] < right[2][1])
+            fraction and whole[0] == "n" and whole[1].denominator == 1 and right[0] == "/"
+            and right[1][0] == right[2][0] == "n" and right[1][1] < right[2][1]
         )  # fmt: skip
         if mixed and left[0] == "n":
             return ("+", left, right)
@@ -117,7 +117,7 @@ class Parser:
         if token.kind == "num" or token.kind == "letters":
             return True
         if token.kind == "text":
-            return False
+            return len(token.value) == 1
         if token.kind == "punct":
             return token.value in ("(", "[", "{") or (token.value == "|" and self.bars == 0)
         return token.kind == "cmd" and token.value not in (
@@ -192,7 +192,7 @@ class Parser:
         if token.kind == "num":
             self.next()
             return self.number(token)
-        if token.kind == "letters":
+        if token.kind == "letters" or (token.kind == "text" and len(token.value) == 1):
             return self.letter(single)
         if token.kind == "punct" and token.value in ("(", "[", "{"):
             return self.group()
@@ -351,6 +351,9 @@ class Parser:
 
     def command(self, name: str) -> Node:
         if name == "frac":
+            derivative = self.derivative()
+            if derivative is not None:
+                return derivative
             numerator = self.argument()
             return ("/", numerator, self.argument())
         if name == "sqrt":
@@ -388,6 +391,16 @@ class Parser:
         if name == "circ":
             return ("deg",)
         raise Unreadable(f"\\{name}")
+
+    def derivative(self) -> Node | None:
+        """\\frac{dx}{dt} and its like as one symbol, so that the d does not cancel."""
+        match = _DERIVATIVE.match("".join(token.value for token in self.tokens[self.position : self.position + 40]))
+        if match is None:
+            return None
+        length = 0
+        while length < match.end():
+            length += len(self.next().value)
+        return ("s", match[0])
 
     def accented(self, accent: str) -> Node:
         inner = self.argument()

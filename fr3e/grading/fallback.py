@@ -20,6 +20,9 @@ def verify(answer: str, gold: str) -> tuple[Kind, str]:
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse
     from math_verify import verify as equal
 
+    for mark in ("?", "<", ">", r"\ne", r"\le", r"\ge", r"\approx", r"\ldots", "=", r"\to"):
+        if (mark in answer) != (mark in gold):
+            return "unparseable", f"{mark} in only one of the two, and our reader does not understand the answer"
     targets = [LatexExtractionConfig(boxed_match_priority=-1), ExprExtractionConfig()]
     wanted = parse(f"${gold}$", targets, fallback_mode="no_fallback", parsing_timeout=None)
     found = parse(f"${answer}$", targets, fallback_mode="no_fallback", parsing_timeout=None)

@@ -68,11 +68,12 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r"(?<!\\)\\\\(?=(?:d|t|c)?frac|sqrt|pi|text|left|right|cdot|times|infty|cup|pm|boxed|circ|mathrm|le|ge)", r"\\"),
-        (r"\\[\[\]()]", " "),  # delimiters of mathematics
+        (r"\\\\\s*\[-?[\d.]+(?:pt|em|ex|mm|cm)\]", r"\\\\ "),
+        (r"(?<!\\)\\[\[\]()]", " "),  # delimiters of mathematics
         (r"(?<!\\)\$", " "),
-        (r"\\!", ""),
+        (r"(?<!\\)\\!", ""),
         (r"\{,\}|\{ , \}", ","),
-        (r"\\(?:[,;:> ]|quad(?![a-z])|qquad(?![a-z])|thinspace|enspace|hfill|noindent|displaystyle|textstyle"
+        (r"(?<!\\)\\(?:[,;:> ]|quad(?![a-z])|qquad(?![a-z])|thinspace|enspace|hfill|noindent|displaystyle|textstyle"
          r"|scriptstyle|limits|nolimits|strut|null(?![a-z]))", " "),
         (r"\\(?:hspace|vspace|phantom|hphantom|vphantom|label|tag)\*?\{[^{}]*\}", " "),
         (r"\\(?:left|right|middle)\s*\.", " "),
@@ -108,6 +109,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\^\s*\\circ(?![a-z])", r"^{\\circ}"),
         (r"\^\s*\{\s*\\circ\s*\}", r"^{\\circ}"),
         (r"\\(?:implies|Rightarrow|Longrightarrow|therefore)(?![a-z])", r"\\Rightarrow "),
+        (r"(?<=\d)\s*\\Omega\s*$", r" \\text{ohms}"),
+        (r"(?<=[\d}])\s*\\mu\s*(?:\\text\{\s*)?([msgFACLV])\s*\}?\s*$", r" \\text{u\1}"),
         (r"<=|=<", r" \\le "),
         (r">=|=>", r" \\ge "),
         (r"!=|<>|=/=", r" \\ne "),

@@ -163,8 +163,10 @@ def _binary(kind: str, a: Any, b: Any, node: Node, backend: SimpleNamespace) -> 
 def points(names: frozenset[str], integers: bool) -> list[dict[str, Fraction]]:
     """Fixed sample points: the value of a symbol depends on its name only, so both sides see the same.
 
-    Positive ones first, then below 1 (for arcsin), then mixed signs; only small integers when `integers`.
+    Positive ones first, then below 1 (for arcsin), then mixed signs; only small integers when `integers`. With three
+    symbols or more all are positive: such answers are formulas of lengths, masses and rates.
     """
+    signs = len(names) < 3
     result = []
     for round_ in range(12 if integers else 7):
         point = {}
@@ -174,8 +176,8 @@ def points(names: frozenset[str], integers: bool) -> list[dict[str, Fraction]]:
                 point[name] = Fraction(seed % (7 + 3 * round_) + 1 + round_ // 2)
                 continue
             size = Fraction(seed % 9_973 + 1_009, 4_409 if round_ != 1 else 12_007)
-            point[name] = -size if round_ >= 3 and (seed >> (round_ + 3)) % 2 else size
+            point[name] = -size if signs and round_ >= 3 and (seed >> (round_ + 3)) % 2 else size
         result.append(point)
-    if not integers and names:
+    if not integers and signs and names:
         result[4] = {name: -value for name, value in result[3].items()}
     return result

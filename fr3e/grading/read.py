@@ -54,11 +54,29 @@ def read(text: str) -> list[Form]:
     if re.search(r"\d[eE][+-]?\d", text):
         variants.append(re.sub(r"(?<=\d)[eE](?=[+-]?\d)", " e ", joined))
     for variant in variants:
-        try:
-            forms.append(Reader(tokenise(_mixed(variant)), variant).form())
-        except Unreadable:
-            continue
+        for letters in (False, True):
+            try:
+                tokens = tokenise(_mixed(variant))
+                if letters and not (_LONE_AT_END.search(variant) and (tokens := _as_symbols(tokens))):
+                    break
+                forms.append(Reader(tokens, variant).form())
+            except Unreadable:
+                continue
     return forms
+
+
+_LONE_AT_END = re.compile(r"(?<![A-Za-z])[%s](?:\s*\^\s*\{?\s*-?\s*\d\s*\}?)?\W*$" % "".join(sorted(units.LONE)))
+
+
+def _as_symbols(tokens: list[Token]) -> list[Token]:
+    """Bare letters that are also units, in braces, so that they are read as symbols."""
+    result: list[Token] = []
+    for token in tokens:
+        if token.kind == "letters" and token.value in units.LONE:
+            result.extend((Token("punct", "{", token.gap), Token("letters", token.value), Token("punct", "}")))
+        else:
+            result.append(token)
+    return result
 
 
 def _strip_lead_in(text: str) -> str:
@@ -267,6 +285,8 @@ class Reader:
         return _relation(operators, sides)
 
     def side(self, tokens: list[Token], first: bool) -> Form:
+        if first and [t.kind for t in tokens] == ["letters", "punct", "letters", "punct"] and tokens[1].value == "(":
+            return Value(("app", tokens[0].value, ("s", tokens[2].value)))
         try:
             return self.one(tokens)
         except Unreadable:
@@ -453,10 +473,27 @@ def _combined(items: list[Form], either: bool) -> Form:
                 return Region(result.spans, result.points, regions[0].variable)
         return Region(tuple(s for r in regions for s in r.spans), tuple(p for r in regions for p in r.points),
                       regions[0].variable)  # fmt: skip
+    if regions and len(regions) < len(items) and len({r.variable for r in regions}) == 1:
+        points = [_assigned(item, regions[0].variable) for item in items if not isinstance(item, Region)]
+        if all(point is not None for point in points):
+            return Region(
+                tuple(s for r in regions for s in r.spans),
+                (*(p for r in regions for p in r.points), *(p for p in points if p is not None)),
+                regions[0].variable,
+            )
     flat: list[Form] = []
     for item in items:
         flat.extend(item.items if isinstance(item, Listing) and item.kind == "list" else (item,))
     return Listing("list", tuple(flat))
+
+
+def _assigned(form: Form, variable: str | None) -> Node | None:
+    """The value of "variable = value", None for any other form."""
+    if isinstance(form, Relation) and form.operators == ("=",):
+        left, right = form.sides
+        if isinstance(left, Value) and left.node == ("s", variable) and isinstance(right, Value):
+            return right.node
+    return None
 
 
 def _intersection(a: Region, b: Region) -> Region | None:
@@ -526,7 +563,8 @@ def _split_unit(tokens: list[Token]) -> tuple[list[Token], units.Unit | None, bo
             degree = True
         else:
             unit_words.insert(0, spelled)
-    unit = units.read_unit(" ".join(unit_words)) if unit_words else None
+    lone = len(unit_words) == 1 and len(body) + 1 == len(tokens) and tokens[-1].kind == "letters"
+    unit = units.read_unit(" ".join(unit_words), lone) if unit_words else None
     return body, unit, percent, degree, scale
 
 

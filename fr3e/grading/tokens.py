@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from fr3e.grading.units import LONE
+
 
 class Unreadable(Exception):
     """The text is not mathematics that this grader reads."""
@@ -106,6 +108,8 @@ def _text_token(content: str, gap: bool) -> list[Token]:
     stripped = content.strip(" ~")
     if not stripped:
         return []
+    if stripped in LONE:
+        return [Token("text", stripped, True)]
     if re.fullmatch(r"[^A-Za-z]+", stripped) or re.fullmatch(r"[A-Za-z]", stripped) or "\\" in stripped:
         inner = tokenise(stripped)
         if inner:

@@ -66,10 +66,12 @@ UNITS = _table()
 class Unit:
     """A product of known units: `dimension` maps base words to powers, `factor` converts to base units (None: unknown).
 
-    A unit of which no word is known has an empty `dimension` and contradicts nothing.
+    A unit of which no word is known has an empty `dimension` and contradicts nothing. `lone` marks a bare letter, which may
+    also be a variable.
     """
 
     words: str
+    lone: bool = False
     dimension: tuple[tuple[str, int], ...] = ()
     factor: Fraction | None = None
 
@@ -97,7 +99,7 @@ def blocking(text: str) -> bool:
 _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 
 
-def read_unit(text: str) -> Unit:
+def read_unit(text: str, lone: bool = False) -> Unit:
     """Reads "cm^2", "square inches", "km/h", "miles per hour", "apples"."""
     spelled = re.sub(r"[{}$~\\()]", " ", text.lower()).replace("*", " ").replace("·", " ").replace("cdot", " ")
     spelled = re.sub(r"\bper\b", "/", spelled)
@@ -127,7 +129,7 @@ def read_unit(text: str) -> Unit:
             powers[base] = powers.get(base, 0) + direction * power
         factor = None if factor is None or size is None else factor * size**power
     items = tuple(sorted((base, power) for base, power in powers.items() if power))
-    return Unit(" ".join(text.split()), items, factor if found else None)
+    return Unit(" ".join(text.split()), lone and text.strip() in LONE, items, factor if found else None)
 
 
 def _bases(dimension: str) -> list[tuple[str, int]]:
@@ -137,6 +139,8 @@ def _bases(dimension: str) -> list[tuple[str, int]]:
 
 def conversion(answer: Unit | None, gold: Unit | None) -> Fraction | None:
     """What the answer's number is to be multiplied with before it is compared; None when the units contradict."""
+    if gold is not None and gold.lone and answer is None:
+        return None  # "2s" may be twice s: the letter cannot be missing
     if answer is None or gold is None or not answer.dimension or not gold.dimension:
         return Fraction(1)
     if answer.dimension != gold.dimension:

@@ -22,10 +22,10 @@ _SAME = {"dne": "does not exist", "undefined": "does not exist", "yes": "yes", "
 _DROPPED = {"a", "an", "the"}
 _WRAPPER = re.compile(r"\\text\s*\{([^{}]*)\}")
 _CLOCK = re.compile(
-    r"(\d{1,2})(?:\s*[:.]\s*(\d{2}))?\s*\(?\s*(a\.?\s*m\.?|p\.?\s*m\.?|noon|midnight|o'?clock)?\s*\)?\.?", re.IGNORECASE
+    r"(\d{1,2})(?:\s*:\s*(\d{2}))?\s*\(?\s*(a\.?\s*m\.?|p\.?\s*m\.?|noon|midnight|o'?clock)?\s*\)?\.?", re.IGNORECASE
 )
 _CHOICE = re.compile(
-    r"(?:(?:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-K])\s*\)|([A-K])(?=\s*(?:[).:]|$)))\s*[).:]?\s*(.*)", re.DOTALL
+    r"(?:(?i:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-Ka-e])\s*\)|([A-K])(?=\s*(?:[).:]|$)))\s*[).:]?\s*(.*)", re.DOTALL
 )
 _BASED = re.compile(r"\(?\s*([0-9A-Z]+)\s*\)?\s*_\s*\{?\s*\(?\s*(\d{1,2}|[a-z]+)\s*\)?\s*\}?")
 _BASE_NAMES = {word: value for word, value in NUMBERS.items() if 2 <= value <= 16} | {"hex": 16, "bin": 2, "oct": 8}
@@ -92,7 +92,7 @@ def read_choice(text: str) -> Choice | None:
     match = _CHOICE.fullmatch(plain)
     if match is None:
         return None
-    return Choice(match[1] or match[2], match[3].strip())
+    return Choice((match[1] or match[2]).upper(), match[3].strip())
 
 
 def read_based(text: str) -> Based | None:
@@ -138,6 +138,6 @@ def read_words(text: str) -> list[Form]:
         forms.append(NOTHING)
     if normal in _EVERYTHING:
         forms.append(EVERYTHING)
-    if wordy(text):
+    if wordy(text) or normal == "no":
         forms.append(Words(_SAME.get(normal, normal)))
     return forms
