@@ -117,10 +117,10 @@ def _forward(
         chosen = shifted.gather(-1, token_ids[rows, None]).squeeze(-1)
         exponentials = torch.exp(shifted, out=buffer)
         total = exponentials.sum(-1)
-        weighted = torch.linalg.vecdot(exponentials, shifted)
+        weighted = exponentials.mul_(shifted).sum(-1)
         if bool(weighted.isnan().any()):
-            # 0 * -inf: such a token adds nothing. A NaN among the logits survives this and is refused below.
-            weighted = torch.linalg.vecdot(exponentials, shifted.masked_fill_(exponentials == 0, 0))
+            # 0 * -inf: such a token adds nothing. A NaN among the logits lives on in `total` and is refused below.
+            weighted = exponentials.nan_to_num_(nan=0.0).sum(-1)
         norm_T[rows] = total.log()
         logprob_T[rows] = chosen - total.log()
         entropy_T[rows] = total.log() - weighted / total
