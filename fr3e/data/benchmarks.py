@@ -188,7 +188,7 @@ def _summary(
             for record in records
             for kind, text in found[record.id]
         ],
-        "notes": [{"what": note.what, "url": note.url, "row": note.row} for note in source.notes],
+        "notes": [{"what": n.what, "url": n.url, "row": n.row, "dispute": n.dispute} for n in source.notes],
         "golds": dict(sorted(Counter(gold_type(record.gold) for record in records if record.gold).items())),
         "licences": dict(sorted(Counter(record.licence for record in records).items())),
         "source": {"repository": place.repository, "on": "hub" if place.hub else "github", "revision": place.revision},
