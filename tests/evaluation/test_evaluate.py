@@ -1,0 +1,112 @@
+"""`fr3e evaluate`: any model, one call, a table; and the chain sample, grade, score on real files."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from evaluation import toy
+
+from fr3e.errors import UserError
+from fr3e.evaluation import evaluate
+from fr3e.evaluation.evaluate import evaluate_model, locate, make_plan
+
+COMMIT = "0" * 40
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A toy model, two benchmarks, and the demo scenario with short protocols."""
+    root = tmp_path_factory.mktemp("evaluate")
+    toy.write_model(root / "model")
+    for name in ("chain", "gsm8k_50"):
+        toy.write_benchmark(root / "data" / "benchmarks" / f"{name}.parquet", ["1+1?", "3*3?", "0-4?"])
+    scenario = yaml.safe_load(toy.DEMO.read_text())
+    scenario["evaluation"] |= {"max_tokens": 8}
+    (root / "scenario.yaml").write_text(yaml.safe_dump(scenario))
+    return root
+
+
+def test_a_folder_is_sampled_graded_scored_and_printed(place, capsys):
+    out = place / "out"
+    evaluate_model(str(place / "model"), out, ["chain", " gsm8k_50"], place / "scenario.yaml", place / "data")
+    printed = capsys.readouterr().out
+    scores = pd.read_csv(out / "scores.csv")
+    assert scores["benchmark"].drop_duplicates().tolist() == ["chain", "gsm8k_50"]
+    assert {"accuracy", "avg@8", "pass@8"} <= set(scores["metric"])
+    assert len(printed.splitlines()) == 1 + len(scores) and "truncated" in printed.splitlines()[0]
+    for name in ("chain", "gsm8k_50"):
+        assert (out / name / "generations.parquet").is_file() and (out / name / "verdicts.parquet").is_file()
+    before = (out / "chain" / "verdicts.parquet").stat().st_mtime_ns
+    evaluate_model(str(place / "model"), out, ["chain"], place / "scenario.yaml", place / "data")
+    assert (out / "chain" / "verdicts.parquet").stat().st_mtime_ns == before
+    assert set(pd.read_csv(out / "scores.csv")["benchmark"]) == {"chain"}
+
+
+def test_the_plan_takes_positions_from_the_model_and_protocols_from_the_scenario(place):
+    plan = make_plan(
+        str(place / "model"), ["chain"], place / "scenario.yaml", place / "data", template="simple", engine="vllm"
+    )
+    assert plan.template == "simple" and plan.evaluation.engine == "vllm" and plan.evaluation.max_tokens == 8
+    assert plan.tag == "model" and plan.seed is None and plan.benchmarks["chain"].protocols == ["avg8", "greedy"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"benchmarks": ["chian"]}, "no benchmark 'chian'"),
+        ({"benchmarks": [""]}, "no name given"),
+        ({"benchmarks": ["chain_hard"]}, "chain_hard.parquet: no such file"),
+        ({"engine": "sglang"}, "allowed are transformers, vllm"),
+        ({"template": "absent"}, "prompt template 'absent'"),
+        ({"model": "/absent"}, "neither a model folder"),
+        ({"model": "Qwen/Qwen2.5-7B"}, "needs --revision"),
+        ({"model": "Qwen/Qwen2.5-7B", "revision": "main"}, "40-hex"),
+    ],
+)
+def test_bad_input_is_one_line(place, change, says):
+    given = {"model": str(place / "model"), "benchmarks": ["chain"], "revision": None} | change
+    with pytest.raises(UserError, match=says):
+        make_plan(given.pop("model"), given.pop("benchmarks"), place / "scenario.yaml", place / "data", **given)
+
+
+def test_a_hub_model_is_fetched_at_its_revision(place, monkeypatch):
+    asked = {}
+
+    def download(model, revision, allow_patterns):
+        asked.update(model=model, revision=revision)
+        return str(place / "model")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert locate("Qwen/Qwen2.5-7B", COMMIT) == place / "model"
+    assert asked == {"model": "Qwen/Qwen2.5-7B", "revision": COMMIT}
+
+
+def test_a_hub_that_cannot_be_reached_is_told(monkeypatch):
+    def refused(*_, **__):
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refused)
+    with pytest.raises(UserError, match="cannot be downloaded"):
+        locate("Qwen/Qwen2.5-7B", COMMIT)
+
+
+def test_summary_is_in_per_cent():
+    row = {
+        "benchmark": "a",
+        "protocol": "greedy",
+        "metric": "accuracy",
+        "value": 0.5,
+        "low": 0.25,
+        "high": 0.75,
+        "n": 4,
+        "k": 1,
+    }
+    row |= dict.fromkeys(("no_answer", "unparseable", "timeout", "truncated", "too_long"), 0) | {
+        "mean_tokens": 7.6,
+        "qwen_compatible": 0.5,
+    }
+    head, line = evaluate.summary(pd.DataFrame([row])).splitlines()
+    assert (
+        line.split()[:4] == ["a", "greedy", "accuracy", "50.0"] and "[25.0, 75.0]" in line and "harness rules" in head
+    )
