@@ -432,7 +432,7 @@ def plan(
     ] = None,
 ) -> None:
     """Estimate runs, memory per GPU, tokens, GPU-hours and wall time before launch."""
-    from fr3e.provenance.plan import plan as start
+    from fr3e.cluster.plan import plan as start
 
     print(start(config, tokens_per_second))
 
@@ -440,7 +440,7 @@ def plan(
 @app.command()
 def doctor(config: ConfigFile = Path("config/demo.yaml")) -> None:
     """Check Slurm, GPUs, file systems, disk, environments, data, models and ports; each fault comes with its remedy."""
-    from fr3e.provenance.doctor import doctor as start
+    from fr3e.cluster.doctor import doctor as start
 
     raise typer.Exit(start(config))
 

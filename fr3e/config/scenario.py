@@ -46,7 +46,8 @@ class RunModel(Section):
     base: HubModel | SyntheticModel = Field(discriminator="kind")
     max_positions: int = Field(ge=64, description="Positions the model was made for; prompt + response must fit.")
     rope_override: dict[str, Any] | None = Field(
-        None, description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest."
+        None,
+        description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest.",
     )
     template: str = Field(description="Prompt template, a file name in fr3e/evaluation/templates without .txt.")
 
@@ -55,7 +56,9 @@ class ModelConfig(RunModel):
     """One row block of Table 1."""
 
     title: str = Field(description="Name in tables and figures.")
-    train: dict[str, Any] = Field(default_factory=dict, description="Changes to the scenario's training settings for this model.")
+    train: dict[str, Any] = Field(
+        default_factory=dict, description="Changes to the scenario's training settings for this model."
+    )
 
 
 class SyntheticFamily(Section):
@@ -149,7 +152,9 @@ class ReportConfig(Section):
         ("fr3e", "grpo_pp"), description="The paired difference shown: first minus second."
     )
     published: bool = Field(False, description="Show the paper's numbers beside ours.")
-    version_models: bool = Field(False, description="Put every method's final model under DVC (results/<scenario>/runs/<run>/model.dvc).")
+    version_models: bool = Field(
+        False, description="Put every method's final model under DVC (results/<scenario>/runs/<run>/model.dvc)."
+    )
     gpu_hour_price: float | None = Field(None, gt=0, description="Currency units per GPU-hour in the cost section.")
 
 
@@ -161,6 +166,24 @@ class StageResources(Section):
     gpus: int = Field(0, ge=0, description="GPUs per node.")
     nodes: int = Field(1, ge=1, description="Nodes.")
     runtime: int = Field(60, ge=1, description="Minutes.")
+
+
+class Speed(Section):
+    """Throughput of one GPU (engine verl) or one process (engine local) on one model."""
+
+    generate: float = Field(gt=0, description="Generated tokens per second during rollouts.")
+    train: float = Field(gt=0, description="Trained tokens per second, forward and backward.")
+
+
+class PlanningConfig(Section):
+    """The stated model behind `fr3e plan`: where its numbers come from stands in `source`."""
+
+    source: str = Field(description="Where these numbers come from.")
+    response_tokens: float = Field(gt=0, description="Mean length of a full response in tokens.")
+    mixed_share: float = Field(gt=0, le=1, description="Share of state groups with mixed rewards.")
+    anchor_position: float = Field(0.4, ge=0, lt=1, description="Mean anchor position / base length.")
+    overhead_seconds: float = Field(ge=0, description="Seconds of an update that are neither generation nor training.")
+    speed: dict[Name, Speed] = Field(description="Model -> throughput.")
 
 
 class Scenario(Section):
@@ -184,6 +207,7 @@ class Scenario(Section):
     benchmarks: dict[Name, Benchmark] = Field(min_length=1)
     evaluation: EvaluationConfig
     report: ReportConfig = ReportConfig()
+    planning: PlanningConfig | None = Field(None, description="Inputs of `fr3e plan`.")
     resources: dict[Literal["base", "train", "export", "sample", "grade"], StageResources] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -197,6 +221,9 @@ class Scenario(Section):
         for model in self.arm_models:
             if model not in self.models:
                 raise ValueError(f"arm_models names {model!r}; models has {', '.join(self.models)}")
+        for model in self.planning.speed if self.planning else []:
+            if model not in self.models:
+                raise ValueError(f"planning.speed names {model!r}; models has {', '.join(self.models)}")
         for method in self.report.comparison:
             if method not in self.methods:
                 raise ValueError(f"report.comparison names {method!r}; methods has {', '.join(self.methods)}")
