@@ -17,6 +17,8 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parent.parent
 NEVER = ("fr3e.config", "fr3e.grading", "fr3e.provenance", "fr3e.errors", "fr3e.files", "fr3e.progress", "fr3e.cli")
 
+DATA = {".txt", ".jinja", ".json", ".jsonl", ".css", ".js", ".html", ".mplstyle"}
+
 STAGES: dict[str, tuple[str, ...]] = {
     "data": ("fr3e.data.synthetic",),
     "data-real": ("fr3e.data.assemble", "fr3e.data.benchmarks"),
@@ -79,51 +81,51 @@ def _parsed(path: Path) -> tuple[ast.AST, str]:
 
 @functools.cache
 def closure(module: str, package: Path = PACKAGE) -> tuple[str, ...]:
-    """Modules of this package that `module` imports, itself first included, sorted; parents' `__init__` count too."""
-    counted = tuple(name for name in NEVER if not module.startswith(name))
-    seen: set[str] = set()
+    """Modules of this package that `module` imports, itself included, sorted.
+
+    A parent package's `__init__` counts by its own text; what it imports for others' convenience does not.
+    """
+    skipped = tuple(name for name in NEVER if not module.startswith(name))
+    followed: set[str] = set()
+    parents: set[str] = set()
     todo = [module]
     while todo:
         name = todo.pop()
-        if (
-            name in seen
-            or name.split(".")[0] != "fr3e"
-            or any(name == skip or name.startswith(skip + ".") for skip in counted)
-        ):
+        if name in followed or any(name == skip or name.startswith(skip + ".") for skip in skipped):
             continue
-        path = _path(name, package)
+        path = _path(name, package) if name.split(".")[0] == "fr3e" else None
         if path is None:
             continue
-        seen.add(name)
+        followed.add(name)
         parts = name.split(".")
-        todo += [".".join(parts[:end]) for end in range(1, len(parts))]
+        parents |= {".".join(parts[:end]) for end in range(1, len(parts))}
         todo += _imports(_parsed(path)[0], name, path.name == "__init__.py")
-    return tuple(sorted(seen))
+    return tuple(sorted(followed | parents))
 
 
-def _data_files(module: str, package: Path) -> Iterator[Path]:
-    """Files that a module's folder ships beside its code (templates, tables) and that change what it writes."""
-    path = _path(module, package)
-    if path is not None and path.name != "__init__.py":
-        folder = path.parent
-        yield from sorted(
-            f
-            for f in folder.rglob("*")
-            if f.is_file() and f.suffix in {".txt", ".jinja", ".json", ".jsonl", ".css", ".js", ".html"}
-        )
+@functools.cache
+def _data_files(path: Path) -> tuple[Path, ...]:
+    """Files shipped beside a module (templates, tables) that its source names, itself or by their folder."""
+    if path.name == "__init__.py":
+        return ()
+    text = path.read_text(encoding="utf-8")
+    shipped = (file for file in sorted(path.parent.rglob("*")) if file.is_file() and file.suffix in DATA)
+    return tuple(
+        file
+        for file in shipped
+        if f'"{file.name}"' in text or (file.parent != path.parent and f'"{file.parent.name}"' in text)
+    )
 
 
 def code(stage: str, package: Path = PACKAGE) -> str:
-    """Fingerprint of a stage's code, 16 hex digits. An unknown stage is a `KeyError`."""
+    """Fingerprint of a stage's code and of the data files it ships, 16 hex digits. An unknown stage is a `KeyError`."""
     digest = hashlib.sha256()
-    modules = sorted({name for module in STAGES[stage] for name in closure(module, package)})
-    for name in modules:
+    for name in sorted({name for module in STAGES[stage] for name in closure(module, package)}):
         path = _path(name, package)
         assert path is not None
         digest.update(f"{name}\0{_parsed(path)[1]}\0".encode())
-    for module in STAGES[stage]:
-        for path in _data_files(module, package):
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+        for file in _data_files(path):
+            digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 
 
