@@ -3,8 +3,6 @@
 It fulfils `Generate` with exact log-probs and entropies, and its table of logits can be trained.
 """
 
-import math
-
 import numpy as np
 import torch
 
@@ -30,32 +28,32 @@ class MarkovPolicy:
         self.table[:, END] = end_logit
         self.calls: list[Request] = []
 
-    def distribution(self, last: int, temperature: float = 1.0) -> np.ndarray:
-        """Probabilities [V] of the next token."""
-        return torch.softmax(self.table[last].detach() / temperature, -1).numpy()
+    def logprobs(self, temperature: float = 1.0) -> np.ndarray:
+        """Log-probs [V, V] of every token after every token."""
+        return torch.log_softmax(self.table.detach() / temperature, -1).numpy()
 
-    def sample(self, context: tuple[int, ...], draw: str, row: int, max_tokens: int, temperature: float) -> Completion:
+    def sample(self, logprobs_VV: np.ndarray, last: int, draw: str, row: int, max_tokens: int) -> Completion:
         """One completion; token t of (draw, row) is fixed by one uniform number, whatever else is drawn."""
+        cumulative_VV = np.exp(logprobs_VV).cumsum(-1)
+        entropy_V = -(np.exp(logprobs_VV) * logprobs_VV).sum(-1)
         uniform = generator(draw, row).random(max_tokens)
         ids: list[int] = []
         logprobs, entropies = [], []
         for t in range(max_tokens):
-            p = self.distribution((*context, *ids)[-1], temperature)
-            token = min(int(np.searchsorted(np.cumsum(p), uniform[t], side="right")), len(p) - 1)
+            token = min(int(np.searchsorted(cumulative_VV[last], uniform[t], side="right")), len(entropy_V) - 1)
             ids.append(token)
-            logprobs.append(math.log(p[token]))
-            entropies.append(-sum(x * math.log(x) for x in p if x > 0))
+            logprobs.append(logprobs_VV[last, token])
+            entropies.append(entropy_V[last])
             if token == END:
                 break
+            last = token
         as_floats = [np.array(values, dtype=np.float32) for values in (logprobs, entropies)]
         return Completion(tuple(ids), *as_floats, finished=bool(ids) and ids[-1] == END)
 
     async def __call__(self, request: Request) -> list[Completion]:
         self.calls.append(request)
-        return [
-            self.sample(request.context_ids, request.draw, row, request.max_tokens, request.temperature)
-            for row in range(request.n)
-        ]
+        logprobs_VV, last = self.logprobs(request.temperature), request.context_ids[-1]
+        return [self.sample(logprobs_VV, last, request.draw, row, request.max_tokens) for row in range(request.n)]
 
 
 async def grade(prompt: Prompt, response_ids: tuple[int, ...]) -> Verdict:
