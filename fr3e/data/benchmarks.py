@@ -14,6 +14,7 @@ from fr3e.data.normalise import Unusable, last_box, plain
 from fr3e.data.records import Record, load_records
 from fr3e.data.schema import BENCHMARK, content_sha256, write_parquet
 from fr3e.data.sources import Located, Source, load_sources, locate
+from fr3e.errors import UserError
 from fr3e.files import write_json
 from fr3e.progress import log
 
@@ -146,32 +147,37 @@ def load_benchmarks(folder: Path, names: list[str] | None, table: Path | None = 
     return {name: load_records(locate(folder, name, source)) for name, source in sources.items()}
 
 
+def _others(folder: Path, chosen: Mapping[str, list[Record]], table: Path | None) -> dict[str, list[Record]]:
+    """Benchmarks that were not asked for but lie in the folder and are sound, to compare the chosen ones with."""
+    others: dict[str, list[Record]] = {}
+    for name, source in load_sources(table).choose(None, "benchmark").items():
+        if name not in chosen:
+            try:
+                others[name] = load_records(locate(folder, name, source))
+            except UserError as error:
+                log.info("%s is not compared with the others: %s", name, error)
+    return others
+
+
 def write_benchmarks(mirror_or_raw: Path, out: Path, names: list[str] | None, table: Path | None = None) -> None:
     """Write `<out>/<name>.parquet` for the named benchmarks (all when None) and `<out>/manifest.json`.
 
     `mirror_or_raw` holds the sources' files (`fr3e data fetch` or a mirror). Raises `UserError` by file and row for a file
     that is missing, broken, of another set or of another version; nothing is written then. Doubts across benchmarks are
-    looked for among all benchmarks that the folder holds, so a subset gets the same rows as the whole.
+    looked for among all that the folder holds; the manifest names them.
     """
     sources = load_sources(table)
     chosen = load_benchmarks(mirror_or_raw, names, table)
-    every = chosen if names is None else load_benchmarks(mirror_or_raw, None, table)
+    every = {**chosen, **_others(mirror_or_raw, chosen, table)}
     found = doubts((record for records in every.values() for record in records), sources.sources)
-    manifest: dict[str, Any] = {"version": MANIFEST_VERSION, "benchmarks": {}}
+    manifest: dict[str, Any] = {"version": MANIFEST_VERSION, "benchmarks": {}, "compared": sorted(every)}
     for name, records in chosen.items():
         rows = [benchmark_row(record, found[record.id]) for record in records]
         write_parquet(out / f"{name}.parquet", rows, BENCHMARK)
-        manifest["benchmarks"][name] = _summary(
-            locate(mirror_or_raw, name, sources.sources[name]), records, rows, found
-        )
-        unusable = sum(row["status"] == "unusable" for row in rows)
-        log.info(
-            "%s: %d rows, %d unusable, %d with a remark",
-            name,
-            len(rows),
-            unusable,
-            sum(bool(r["reason"]) for r in rows),
-        )
+        located = locate(mirror_or_raw, name, sources.sources[name])
+        manifest["benchmarks"][name] = _summary(located, records, rows, found)
+        unusable, remarks = sum(row["status"] != "ok" for row in rows), sum(bool(row["reason"]) for row in rows)
+        log.info("%s: %d rows, %d unusable, %d with a remark", name, len(rows), unusable, remarks)
     write_json(out / "manifest.json", manifest)
 
 

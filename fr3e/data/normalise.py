@@ -5,6 +5,7 @@ separators, AIME's and AMC's as plain integers. Mathematics is never rewritten. 
 raises `Unusable` for a gold that no answer could match and `TypeError` for a value of the wrong type.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -15,6 +16,8 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
 THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 # "\f" of "\frac" read as an escape by some converter of a source: a form feed, then "rac".
 FORM_FEED_COMMAND = re.compile("\x0c(?=rac|orall)")
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Unusable(ValueError):
@@ -43,6 +46,8 @@ def plain(value: Any) -> str:
         raise TypeError(f"gold is a {type(value).__name__}; text or a number is allowed")
     if value is None:
         raise Unusable("empty gold")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Unusable(f"gold {value} is not a finite number")
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
     text = FORM_FEED_COMMAND.sub(r"\\f", text)
     text = re.sub(r"\\\$\s*", "", text)
@@ -140,7 +145,7 @@ def repair_question(text: str) -> tuple[str, str]:
     fixed = FORM_FEED_COMMAND.sub(r"\\f", text)
     done = ["a form feed was the command \\f"] if fixed != text else []
     lines = fixed.replace("\r\n", "\n").replace("\r", "\n")
-    cleaned = "".join(c for c in lines if c in "\n\t" or unicodedata.category(c) != "Cc")
+    cleaned = CONTROL.sub("", lines)
     if cleaned != fixed:
         done.append("control characters or Windows line ends taken out")
     return cleaned, "; ".join(done)
