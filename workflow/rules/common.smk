@@ -45,7 +45,11 @@ SITE = (
     read_yaml("config/site.yaml") if Path("config/site.yaml").is_file() else {}
 ) or {}
 FR3E = f"{sys.executable} -m fr3e"
-FR3E_VERL = f"{SITE['verl_python']} -m fr3e" if SITE.get("verl_python") else FR3E
+# A stage's command: in an image it is the image's Python; the distributed engine and vLLM have an environment of their own.
+IMAGE, VERL_IMAGE = SITE.get("container") or None, SITE.get("verl_container") or None
+STAGE = "python3 -m fr3e" if IMAGE else FR3E
+VERL = f"{SITE.get('verl_python') or sys.executable} -m fr3e"
+VLLM = SCENARIO.evaluation.engine == "vllm"
 
 METHOD_RUNS = run_ids(SCENARIO)
 ARM_RUNS = run_ids(
@@ -109,6 +113,10 @@ def stage_resource(stage, key, default):
     return getattr(resources, key) if resources else default
 
 
+def partition(gpu):
+    return SITE.get("gpu_partition", "gpu") if gpu else SITE.get("cpu_partition", "cpu")
+
+
 def code(stage):
     return fingerprint.code(stage)
 
@@ -116,6 +124,11 @@ def code(stage):
 def software(environment="default"):
     """Fingerprint of the constraints file of an environment: a changed pin reruns what it may change."""
     return fingerprint.file(f"constraints/{environment}.txt")
+
+
+if IMAGE:
+
+    container: IMAGE
 
 
 rule plan:

@@ -20,14 +20,18 @@ rule sample:
         f"{RESULTS}/logs/sample/{{tag}}.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/sample/{{tag}}.tsv"
+    container:
+        VERL_IMAGE if VLLM else IMAGE
     threads: stage_resource("sample", "cpus", 1)
     resources:
+        **({"gres": f"gpu:{SCENARIO.evaluation.tensor_parallel}"} if VLLM else {}),
         mem_mb=stage_resource("sample", "mem_mb", 4000),
         runtime=stage_resource("sample", "runtime", 60),
+        slurm_partition=partition(VLLM),
     params:
         code=code("sample"),
-        software=software("verl" if SCENARIO.evaluation.engine == "vllm" else "default"),
-        command=FR3E_VERL if SCENARIO.evaluation.engine == "vllm" else FR3E,
+        software=software("verl" if VLLM else "default"),
+        command=VERL if VLLM else STAGE,
     message:
         "Sampling {wildcards.tag} on every benchmark that is due"
     shell:
@@ -56,7 +60,7 @@ rule grade:
     message:
         "Grading {wildcards.tag} on {wildcards.benchmark}"
     shell:
-        "{FR3E} grade --generations {input.generations} --benchmark {params.benchmark} --out {output} --workers {params.workers} 2> {log}"
+        "{STAGE} grade --generations {input.generations} --benchmark {params.benchmark} --out {output} --workers {params.workers} 2> {log}"
 
 
 rule score:
@@ -82,4 +86,4 @@ rule score:
     message:
         "Scoring {wildcards.tag}"
     shell:
-        "{FR3E} score {params.verdicts} --plan {input.plan} --out {output} 2> {log}"
+        "{STAGE} score {params.verdicts} --plan {input.plan} --out {output} 2> {log}"

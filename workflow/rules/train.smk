@@ -1,6 +1,27 @@
 # Base model -> training -> model folder.
-def engine(run):
-    return RUN_CONFIGS[run].training.engine
+ENGINE = {run_config.training.engine for run_config in RUN_CONFIGS.values()}
+if len(ENGINE) > 1:
+    raise WorkflowError("all runs of a scenario use one engine; set train.engine once")
+ENGINE = ENGINE.pop()
+ON_VERL = ENGINE == "verl"
+TRAIN_COMMAND = VERL if ON_VERL else STAGE
+
+
+def shape(run):
+    return RUN_CONFIGS[run].training.verl
+
+
+# Runs on several nodes are a rule of their own: only they run bare in the batch script, where Ray is started.
+MANY_NODES = [run for run in RUNS if ON_VERL and shape(run).nodes > 1]
+ONE_NODE = [run for run in RUNS if run not in MANY_NODES]
+# Without `tasks`, gres alone asks for the GPUs of each node and starts the command once (docs/cluster.md).
+GPUS = {"gres": lambda w: f"gpu:{shape(w.run).gpus_per_node}"} if ON_VERL else {}
+TRAIN_RESOURCES = {
+    "mem_mb": stage_resource("train", "mem_mb", 4000),
+    "runtime": stage_resource("train", "runtime", 60),
+    "slurm_partition": partition(ON_VERL),
+    **GPUS,
+}
 
 
 def probe_files(wildcards):
@@ -11,14 +32,13 @@ def probe_files(wildcards):
 
 def train_command(wildcards):
     """The distributed engine starts Ray on every node of its allocation first."""
-    if engine(wildcards.run) == "local":
-        return f"{FR3E} train"
-    shape = RUN_CONFIGS[wildcards.run].training.verl
-    return f"workflow/scripts/with_ray.sh --nodes {shape.nodes} --gpus {shape.gpus_per_node} -- {FR3E_VERL} train"
-
-
-def on_verl(wildcards, if_verl, otherwise):
-    return if_verl if engine(wildcards.run) == "verl" else otherwise
+    if not ON_VERL:
+        return f"{STAGE} train"
+    image = f"--container {VERL_IMAGE} " if VERL_IMAGE else ""
+    nodes, gpus = shape(wildcards.run).nodes, shape(wildcards.run).gpus_per_node
+    scratch = SITE.get("ray_scratch", "/tmp")
+    options = f"--nodes {nodes} --gpus {gpus} --scratch {scratch} {image}"
+    return f"workflow/scripts/with_ray.sh {options}-- {VERL} train"
 
 
 def base_threads(wildcards):
@@ -27,7 +47,7 @@ def base_threads(wildcards):
 
 def train_threads(wildcards):
     own = RUN_CONFIGS[wildcards.run].training.threads
-    return on_verl(wildcards, stage_resource("train", "cpus", 64), own)
+    return stage_resource("train", "cpus", 64) if ON_VERL else own
 
 
 rule base_model:
@@ -49,7 +69,7 @@ rule base_model:
     message:
         "Base model {wildcards.model}"
     shell:
-        "{FR3E} base --plan {input.plan} --out $(dirname {output}) 2> {log}"
+        "{STAGE} base --plan {input.plan} --out $(dirname {output}) 2> {log}"
 
 
 rule train:
@@ -66,17 +86,16 @@ rule train:
         f"{RESULTS}/logs/train/{{run}}.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/train/{{run}}.tsv"
+    wildcard_constraints:
+        run="|".join(ONE_NODE) or "none",
+    container:
+        None if ON_VERL else IMAGE
     threads: train_threads
     resources:
-        mem_mb=stage_resource("train", "mem_mb", 4000),
-        runtime=stage_resource("train", "runtime", 60),
-        slurm_partition=lambda w: on_verl(
-            w, SITE.get("gpu_partition", "gpu"), SITE.get("cpu_partition", "cpu")
-        ),
-        nodes=lambda w: on_verl(w, RUN_CONFIGS[w.run].training.verl.nodes, 1),
+        **TRAIN_RESOURCES,
     params:
-        code=lambda w: code(f"train-{engine(w.run)}"),
-        software=lambda w: software(on_verl(w, "verl", "default")),
+        code=code(f"train-{ENGINE}"),
+        software=software("verl" if ON_VERL else "default"),
         command=train_command,
     message:
         "Training {wildcards.run}"
@@ -84,22 +103,35 @@ rule train:
         "{params.command} --run {input.plan} --out $(dirname {output.trained}) 2>> {log}"
 
 
+use rule train as train_nodes with:
+    wildcard_constraints:
+        run="|".join(MANY_NODES) or "none",
+    resources:
+        **TRAIN_RESOURCES,
+        mpi="srun",
+        nodes=lambda w: shape(w.run).nodes,
+        tasks=lambda w: shape(w.run).nodes,
+        tasks_per_gpu=0,
+
+
 rule export:
     input:
         plan=f"{RESULTS}/plans/run/{{run}}.yaml",
-        trained=rules.train.output.trained,
+        trained=f"{RESULTS}/runs/{{run}}/trained.json",
     output:
         f"{RESULTS}/runs/{{run}}/model/manifest.json",
     log:
         f"{RESULTS}/logs/export/{{run}}.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/export/{{run}}.tsv"
+    container:
+        VERL_IMAGE if ON_VERL else IMAGE
     resources:
         mem_mb=stage_resource("export", "mem_mb", 4000),
         runtime=stage_resource("export", "runtime", 30),
     params:
-        code=lambda w: code(f"export-{engine(w.run)}"),
-        command=lambda w: on_verl(w, FR3E_VERL, FR3E),
+        code=code(f"export-{ENGINE}"),
+        command=TRAIN_COMMAND,
     message:
         "Exporting the model of {wildcards.run}"
     shell:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run a command with a Ray cluster over all nodes of this Slurm allocation, and leave no process behind.
-#   with_ray.sh --nodes N --gpus G -- COMMAND [ARG ...]
+#   with_ray.sh --nodes N --gpus G [--container IMAGE] [--scratch DIR] -- PYTHON [ARG ...]
 # One node, or no Slurm: the command starts its own local Ray, and this script only hands over to it. On more nodes: a head
 # on the first, a worker on each other one, wait until Ray sees all N x G GPUs, run the command with RAY_ADDRESS set,
 # tear down on success, failure, SIGTERM, SIGINT and Slurm's time limit. Exit code: that of the command; 70 when the
@@ -10,33 +10,41 @@ set -euo pipefail
 die() { echo "with_ray: $*" >&2; exit 70; }
 say() { echo "with_ray: $*" >&2; }
 
-nodes=1 gpus=0
+nodes=1 gpus=0 container='' scratch=/tmp
 while [ $# -gt 0 ]; do
   case $1 in
     --nodes) nodes=$2; shift 2 ;;
     --gpus) gpus=$2; shift 2 ;;
+    --container) container=$2; shift 2 ;;
+    --scratch) scratch=$2; shift 2 ;;
     --) shift; break ;;
     *) die "unknown argument '$1'; usage: with_ray.sh --nodes N --gpus G -- COMMAND" ;;
   esac
 done
 [ $# -gt 0 ] || die "no command after --"
 
+# In an image, Python and Ray are the image's own; Slurm's commands stay outside.
+inside=()
+if [ -n "$container" ]; then inside=(apptainer exec --nv --bind "$PWD" --bind "$scratch" "$container"); set -- python3 "${@:2}"; fi
+
 job=${SLURM_JOB_ID:-}
-if [ -z "$job" ] || [ "$nodes" -le 1 ]; then exec "$@"; fi
+if [ -z "$job" ] || [ "$nodes" -le 1 ]; then exec "${inside[@]}" "$@"; fi
 
 # Snakemake's job step hides most SLURM_* variables, so the node list is asked for by job id.
 mapfile -t hosts < <(scontrol show hostnames "$(squeue -h -j "$job" -o %N)")
 [ "${#hosts[@]}" -eq "$nodes" ] || die "job $job has ${#hosts[@]} nodes (${hosts[*]}), the run needs $nodes"
 
-python=$1
-ray=$(dirname "$python")/ray
-[ -x "$ray" ] || die "no ray beside $python; name verl's interpreter in config/site.yaml (verl_python)"
+python=("${inside[@]}" "$1")
+if [ -n "$container" ]; then ray=("${inside[@]}" ray); else
+  ray=("$(dirname "$1")/ray")
+  [ -x "${ray[0]}" ] || die "no ray beside $1; name verl's interpreter in config/site.yaml (verl_python)"
+fi
 head=${hosts[0]}
 address() { scontrol show node -o "$1" | sed -n 's/.* NodeAddr=\([^ ]*\).*/\1/p'; }
 head_ip=$(srun --overlap -N1 -n1 -w "$head" getent ahostsv4 "$(address "$head")" | awk 'NR == 1 {print $1}')
 [ -n "$head_ip" ] || die "$head does not resolve to an address"
 port=$((20000 + job % 20000))
-scratch=${FR3E_RAY_TMP:-/tmp}/fr3e-ray-$job
+scratch=$scratch/fr3e-ray-$job
 pids=() driver=
 
 # A daemon that a dying step left behind is found by the job's own mark in its environment, on its own node.
@@ -68,13 +76,13 @@ trap 'exit 130' INT
 start() { # start NODE ARGUMENTS of `ray start`
   local node=$1; shift
   FR3E_RAY_JOB=$job srun --overlap -N1 -n1 -w "$node" ${gpus:+--gpus-per-node="$gpus"} --export=ALL \
-    "$ray" start --block --num-gpus="$gpus" --temp-dir="$scratch" --disable-usage-stats "$@" >&2 &
+    "${ray[@]}" start --block --num-gpus="$gpus" --temp-dir="$scratch" --disable-usage-stats "$@" >&2 &
   pids+=($!)
 }
 
 say "head on $head ($head_ip:$port), workers on ${hosts[*]:1}"
 start "$head" --head --node-ip-address="$head_ip" --port="$port" --include-dashboard=false
-seen() { RAY_ADDRESS=$head_ip:$port "$python" - 2>/dev/null <<'PY'
+seen() { RAY_ADDRESS=$head_ip:$port "${python[@]}" - 2>/dev/null <<'PY'
 import ray
 ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
 print(sum(1 for node in ray.nodes() if node["Alive"]), int(ray.cluster_resources().get("GPU", 0)))
@@ -94,7 +102,7 @@ until [ "$(seen)" = "$nodes $((nodes * gpus))" ]; do
 done
 say "Ray sees $nodes nodes and $((nodes * gpus)) GPUs"
 export RAY_ADDRESS=$head_ip:$port
-"$@" &
+"${inside[@]}" "$@" &
 driver=$!
 wait "$driver" && status=0 || status=$?
 driver=
