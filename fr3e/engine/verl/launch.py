@@ -1,0 +1,265 @@
+"""Train a run on verl: start an attempt in its own process, watch it, clean up after it, and put its metrics together.
+
+    <out>/verl.yaml                 the resolved configuration of the last attempt
+    <out>/attempts/<n>.{json,yaml,log,error.json,metrics.jsonl,trajectories.jsonl}
+    <out>/checkpoint/global_step_<update>/
+    <out>/metrics.jsonl, <out>/trained.json
+
+An attempt ends in bounded time whatever happens: the trainer touches a heartbeat file with every finished prompt and
+phase, and one that stands still for `stall_seconds` is killed.
+"""
+
+import logging
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from fr3e.config.scenario import RunConfig
+from fr3e.engine.verl import VERL_VERSION, state
+from fr3e.engine.verl.config import Tree, check, render
+from fr3e.engine.verl.metrics import merge
+from fr3e.errors import UserError
+from fr3e.files import read_json, sha256, write_json, write_text
+from fr3e.provenance.manifest import hardware
+
+log = logging.getLogger("fr3e")
+STALL_SECONDS = 1800.0
+"""Silence after which an attempt is hung; FR3E_STALL_SECONDS overrides it."""
+MARK = "FR3E_ATTEMPT"
+GRACE_SECONDS = 30.0
+
+
+def train(run: RunConfig, out: Path) -> None:
+    """Train to the last update, from the newest sound checkpoint where there is one; writes metrics.jsonl, trained.json.
+
+    Raises `UserError` with the reason, the log's place and the update that can be resumed from when the attempt fails.
+    """
+    out = Path(out).resolve()
+    attempt(run, out)
+    finish(run, out)
+
+
+def attempt(run: RunConfig, out: Path, extra: Tree | None = None, stall_seconds: float | None = None) -> None:
+    """One attempt. `extra` is laid over the verl configuration (`fr3e.batches` keeps each update's batch there)."""
+    check(run)
+    _installed()
+    checkpoints, attempts = out / "checkpoint", out / "attempts"
+    for folder in (checkpoints, attempts):
+        folder.mkdir(parents=True, exist_ok=True)
+    resumed = state.choose(checkpoints, run.training.verl.nodes * run.training.verl.gpus_per_node)
+    if resumed >= run.training.optim.updates:
+        return
+    number = 1 + max((int(p.stem) for p in attempts.glob("*.log")), default=0)
+    base = attempts / str(number)
+    before = sum(float(read_json(p).get("seconds", 0.0)) for p in attempts.glob("*.json") if p.stem.isdigit())
+    facts: dict[str, Any] = {
+        "attempt": number,
+        "resumed_from": resumed,
+        "started": time.time(),
+        "host": platform.node(),
+    }
+    write_json(base.with_suffix(".json"), facts)
+    started = time.monotonic()
+    log.info("%s: attempt %d from update %d; log %s", run.run, number, resumed, base.with_suffix(".log"))
+    scratch = Path(tempfile.mkdtemp(prefix="fr3e-ray-"))
+    try:
+        config = _configured(run, out, base, before, scratch, extra)
+        failure = _watched(run, base, config, scratch, stall_seconds or _stall())
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        write_json(base.with_suffix(".json"), facts | {"seconds": time.monotonic() - started})
+        merge(attempts, ".metrics.jsonl", out / "metrics.jsonl")
+        merge(attempts, ".trajectories.jsonl", out / "trajectories.jsonl")
+    if failure:
+        saved = state.updates_saved(checkpoints)
+        there = f"update {saved[-1]} can be resumed from" if saved else "there is no checkpoint yet"
+        raise UserError(f"{run.run}: attempt {number}: {failure}; log: {base.with_suffix('.log')}; {there}")
+
+
+def finish(run: RunConfig, out: Path) -> None:
+    """Write trained.json from the last checkpoint, the metrics and the attempts."""
+    out = Path(out).resolve()
+    updates = run.training.optim.updates
+    folder = state.folder_of(out / "checkpoint", updates)
+    if not state.sound(folder):
+        raise UserError(f"{run.run}: no whole checkpoint of the last update {updates} in {out / 'checkpoint'}")
+    progress = state.load(out / "checkpoint", updates)
+    attempts = [read_json(p) for p in (out / "attempts").glob("*.json") if p.stem.isdigit()]
+    verl = run.training.verl
+    write_json(
+        out / "trained.json",
+        {
+            "run": run.run,
+            "updates": updates,
+            "checkpoint": str(folder.relative_to(out)),
+            "checkpoint_sha256": sha256(folder / state.COMPLETE),
+            "seconds": sum(float(facts.get("seconds", 0.0)) for facts in attempts),
+            "tokens_total": progress.tokens_total,
+            "rollouts_total": progress.rollouts_total,
+            "gpus": verl.nodes * verl.gpus_per_node if verl.device == "cuda" else 0,
+            "hardware": hardware(),
+            "attempts": len(attempts),
+        },
+    )
+
+
+def _stall() -> float:
+    return float(os.environ.get("FR3E_STALL_SECONDS", STALL_SECONDS))
+
+
+def _installed() -> None:
+    """Refuse to start where verl is absent, another version, or would not load our plug-in."""
+    if util.find_spec("verl") is None:
+        raise UserError(
+            "engine: verl needs the verl environment (workflow/scripts/install_verl_env.sh); start fr3e with its python"
+        )
+    if (found := metadata.version("verl")) != VERL_VERSION:
+        raise UserError(f"verl {found} is installed; this engine is written for {VERL_VERSION}")
+    if not metadata.entry_points(group="verl.plugins", name="fr3e"):
+        raise UserError("the package's entry point verl.plugins is not installed; run `pip install --no-deps -e .`")
+
+
+def _environment(run: RunConfig, mark: str) -> dict[str, str]:
+    """Variables of the attempt's processes; what the user has set stays, except what correctness needs."""
+    preferred = {
+        "HF_HUB_OFFLINE": "1",  # the base model is a local folder
+        "TRANSFORMERS_OFFLINE": "1",
+        "WANDB_MODE": "disabled",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_LEVEL": "WARNING",
+        "RAY_DEDUP_LOGS": "0",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    # vLLM's second model runner does not call custom logits processors.
+    needed = {MARK: mark, "VERL_USE_EXTERNAL_PLUGINS": "auto", "VLLM_USE_V2_MODEL_RUNNER": "0"}
+    if run.training.verl.device == "cpu":
+        needed |= {
+            "VERL_PLATFORM": "cpu",
+            "VERL_ENGINE_DEVICE": "cuda",  # verl registers its FSDP engine for cuda only; on this platform it runs on gloo
+            "VLLM_TARGET_DEVICE": "cpu",
+            "GLOO_SOCKET_IFNAME": "lo",
+            "VLLM_HOST_IP": "127.0.0.1",
+        }
+        preferred |= {
+            "RAY_worker_niceness": "0",
+            "RAY_num_prestart_python_workers": "0",
+            "OMP_NUM_THREADS": "1",
+            "OMP_WAIT_POLICY": "passive",
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        }
+    return preferred | dict(os.environ) | needed
+
+
+def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: Path, extra: Tree | None) -> Path:
+    """Write the attempt's verl.yaml; its path."""
+    from omegaconf import OmegaConf, open_dict
+
+    own = {
+        "metrics": str(base.with_suffix(".jsonl")),
+        "heartbeat": str(base.with_suffix(".beat")),
+        "seconds_before": before,
+    }
+    config = render(run, out, {"fr3e": own})
+    with open_dict(config):
+        if os.environ.get("RAY_ADDRESS"):
+            # A cluster that is already there has its own cores and GPUs.
+            config.ray_kwargs.ray_init = {"runtime_env": {}}
+        else:
+            config.ray_kwargs.ray_init._temp_dir = str(scratch)
+            if run.training.verl.device == "cpu":
+                config.ray_kwargs.ray_init._node_ip_address = "127.0.0.1"
+        config = OmegaConf.merge(config, extra or {})
+    text = OmegaConf.to_yaml(config, resolve=True)
+    write_text(out / "verl.yaml", text)
+    write_text(base.with_suffix(".yaml"), text)
+    return base.with_suffix(".yaml")
+
+
+def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: float) -> str | None:
+    """Run the attempt's process to its end, or to the end of its silence; why it failed, or None."""
+    mark = uuid.uuid4().hex
+    error_file, beat = base.with_suffix(".error.json"), base.with_suffix(".beat")
+    beat.touch()
+    with open(base.with_suffix(".log"), "wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fr3e.engine.verl.run", str(config), str(error_file)],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=_environment(run, mark),
+            start_new_session=True,
+        )
+    previous = signal.signal(signal.SIGTERM, _terminated) if _in_main_thread() else None
+    silent = False
+    failed_at = None
+    try:
+        while process.poll() is None:
+            time.sleep(0.5)
+            if error_file.exists():
+                failed_at = failed_at or time.monotonic()
+                if time.monotonic() - failed_at > GRACE_SECONDS:
+                    break
+            elif time.time() - beat.stat().st_mtime > stall:
+                silent = True
+                break
+    finally:
+        end_processes(mark)
+        code = process.wait()
+        if previous is not None:
+            signal.signal(signal.SIGTERM, previous)
+        beat.unlink(missing_ok=True)
+    if silent:
+        return f"no progress for {stall:.0f} s, a worker or a vLLM server hangs; the attempt was ended"
+    if error_file.exists():
+        error = read_json(error_file)
+        return error["message"] if error["user"] else f"{error['type']}: {error['message'].strip()[-600:]}"
+    return None if code == 0 else f"the process ended with code {code}"
+
+
+def _in_main_thread() -> bool:
+    import threading
+
+    return threading.current_thread() is threading.main_thread()
+
+
+def _terminated(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)
+
+
+def marked_processes(mark: str) -> list[psutil.Process]:
+    """Living processes that were started, directly or not, with the attempt's mark in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get(MARK) == mark:
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+    return found
+
+
+def end_processes(mark: str) -> None:
+    """Kill what is left of an attempt: Ray's daemons, its workers, vLLM's engines."""
+    for _ in range(10):
+        left = marked_processes(mark)
+        if not left:
+            return
+        for process in left:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(left, timeout=5)
