@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_groups import group, random_groups, rollout
 
 from fr3e.algorithm.advantage import advantages, centred, moments, value_differences
 from fr3e.algorithm.diagnostics import covariance_expression, token_weighted_mean
 from fr3e.algorithm.released import balanced, donors
 from fr3e.config.training import AdvantageConfig, Fr3eConfig
+from tests.made_groups import group, random_groups, rollout
 
 FR3E, ADV = Fr3eConfig(), AdvantageConfig()
 

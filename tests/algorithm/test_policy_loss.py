@@ -7,11 +7,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_groups import rollout
-from reference_grpo import clipped_loss_by_loops
 
 from fr3e.algorithm.loss import combine, highest_entropy_masks, k3, policy_loss, token_weights, trained_tokens
 from fr3e.config.training import LossConfig
+from tests.made_groups import rollout
+from tests.reference_grpo import clipped_loss_by_loops
 
 
 def loss_of(ratios, advantages, mask=None, normaliser=None, **options):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_groups import group, random_groups
 
 from fr3e.algorithm.advantage import advantages
 from fr3e.algorithm.diagnostics import (
@@ -17,6 +16,7 @@ from fr3e.algorithm.diagnostics import (
 )
 from fr3e.algorithm.filtering import full, minibatches, select, trainable
 from fr3e.config.training import AccumulationConfig, AdvantageConfig, Fr3eConfig
+from tests.made_groups import group, random_groups
 
 ADV = AdvantageConfig()
 

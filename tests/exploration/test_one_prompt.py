@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markov_policy import END, SPECIAL, MarkovPolicy, grade, prompts, token_text
 
 from fr3e.algorithm.anchors import choose_anchors
 from fr3e.algorithm.modulation import alphas
@@ -16,6 +15,7 @@ from fr3e.config.training import TrainingConfig
 from fr3e.exploration import explore, explore_round
 from fr3e.exploration.records import Completion, Exploration, Prompt, Request
 from fr3e.grading.verdict import Verdict
+from tests.markov_policy import END, SPECIAL, MarkovPolicy, grade, prompts, token_text
 
 
 def configured(**changes: Any) -> TrainingConfig:
