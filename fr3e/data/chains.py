@@ -82,10 +82,10 @@ class Flaws:
     (the wrong value is carried on).
     """
 
-    careful: float = 0.45
-    merge_careful: float = 0.08
-    merge_hasty: float = 0.70
-    jump: float = 0.03
+    careful: float = 0.40
+    merge_careful: float = 0.10
+    merge_hasty: float = 0.75
+    jump: float = 0.04
     slip: float = 0.03
 
 

@@ -69,7 +69,7 @@ def _warm_start(model: RunModel, base: SyntheticModel, folder: Path) -> dict[str
     tokenizer = toy.build_tokenizer(model.max_positions)
     config = toy.build_config(model, base, tokenizer)
     threads = torch.get_num_threads()
-    torch.set_num_threads(base.threads)
+    torch.set_num_threads(1)
     try:
         with torch.random.fork_rng():
             torch.manual_seed(base.seed)

@@ -198,6 +198,23 @@ def test_batches_of_a_step_are_alike_in_length_and_complete():
     assert sum(spread) / len(spread) < (max(everything) - min(everything)) / 3
 
 
+def test_shares_of_a_batch_add_up_to_the_batch():
+    base = SyntheticModel(hidden=64, layers=2, intermediate=64)
+    torch.manual_seed(0)
+    model = RunModel(base=base, max_positions=1024, template="demo")
+    network = AutoModelForCausalLM.from_config(toy.build_config(model, base, TOKENIZER))
+    parameters = list(network.parameters())
+    pairs = next(warm_start.corpus(0, 100, 9))
+    whole, *shares = (
+        warm_start.gradients(network, warm_start.encode(share, "demo", TOKENIZER), parameters)
+        for share in (pairs, pairs[::2], pairs[1::2])
+    )
+    assert whole[0] == pytest.approx(sum(loss for loss, _, _ in shares), rel=1e-5)
+    assert whole[1] == sum(count for _, count, _ in shares)
+    for expected, first, second in zip(whole[2], *(grads for _, _, grads in shares), strict=True):
+        assert torch.allclose(expected, first + second, atol=1e-4 * expected.abs().max().item() + 1e-6)
+
+
 def test_warm_start_learns():
     base = SyntheticModel(hidden=64, layers=2, intermediate=64, steps=60, batch=16, threads=1)
     model = RunModel(base=base, max_positions=1024, template="demo")
