@@ -131,7 +131,7 @@ class EvaluationConfig(Section):
     engine: Literal["transformers", "vllm"] = Field(
         "transformers", description="Sampling engine; the output is the same parquet."
     )
-    protocols: dict[Name, Protocol]
+    protocols: dict[Name, Protocol] = Field(description="Protocol name -> temperature, top-p and samples per problem.")
     max_tokens: int = Field(ge=1, description="Longest response in tokens.")
     seed: int = Field(0, ge=0, description="Base seed; each sample has its own.")
     batch_rows: int = Field(256, ge=1, description="Sequences side by side (transformers engine).")
