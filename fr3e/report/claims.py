@@ -8,6 +8,7 @@ import numpy as np
 
 from fr3e.config.plans import Evaluated, ReportPlan
 from fr3e.evaluation.statistics import paired_difference
+from fr3e.report.arms import averaged
 from fr3e.report.cost_data import welch
 from fr3e.report.curves import Value, column, mean_interval
 from fr3e.report.figures_data import group_share, root_share, root_size
@@ -99,8 +100,8 @@ def judge(plan: ReportPlan, runs: Sequence[Run]) -> list[Judged]:
         "all_right": late(plan, runs, share("all_right"), scale=100, unit="points"),
         "buckets": buckets(plan, runs),
         "zero_mean": zero_mean(plan, runs),
-        "anchors": accuracy(plan, arms, benchmarks, first, "random_anchors"),
-        "alpha": accuracy(plan, arms, benchmarks, first, "no_alpha"),
+        "anchors": accuracy(plan, arms, averaged(plan), first, "random_anchors"),
+        "alpha": accuracy(plan, arms, averaged(plan), first, "no_alpha"),
         "coherent": [],
     }
     reasons = {

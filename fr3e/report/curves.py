@@ -92,6 +92,8 @@ def window_of(points: int) -> int:
 
 def smoothed(y: Array, window: int) -> Array:
     """Centred moving mean of y [N]; the window shrinks evenly on both sides near the ends, so no value is shifted."""
+    if window == 1:
+        return y
     half = window // 2
     total = np.concatenate([[0.0], np.cumsum(y)])
     index = np.arange(len(y))

@@ -40,7 +40,7 @@ def bars_table(plan: ReportPlan) -> pd.DataFrame:
                     "method": method,
                     "benchmark": benchmark,
                     "protocol": plan.benchmarks[benchmark].protocols[0],
-                    "published": None if printed is None else printed / 100,
+                    "published": np.nan if printed is None else printed / 100,
                 }
                 if result is not None:
                     estimate = result.estimate(plan.report.confidence, plan.report.bootstrap_draws)

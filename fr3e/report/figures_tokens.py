@@ -86,8 +86,8 @@ def draw_tokens(table: pd.DataFrame, models: Mapping[str, str]) -> Figure:
     widest = max(c + len(s) for _, _, shown, places in blocks for s, (_, c) in zip(shown, places, strict=True))
     wide = max(widest, 64)
     cell = 0.068  # inches of one character
-    figure = pyplot.figure(figsize=(wide * cell + 0.9, sum(heights) * cell * 2.5 + 0.2), layout="none")
-    axes = figure.add_axes((0.02, 0.02, 0.86, 0.96))
+    size = (wide * cell + 0.9, sum(heights) * cell * 2.5 + 0.2)
+    figure, (axes, bar) = pyplot.subplots(1, 2, figsize=size, width_ratios=[60, 1])
     axes.set(xlim=(0, wide), ylim=(sum(heights), 0))
     axes.axis("off")
     top = max(float(np.ceil(table.entropy.max() * 10) / 10), 0.1)
@@ -98,7 +98,6 @@ def draw_tokens(table: pd.DataFrame, models: Mapping[str, str]) -> Figure:
         axes.text(0, offset + 0.75, head, fontsize=8, va="center", color="#333333")
         draw_block(axes, part, shown, places, top=offset + 1.3, shade=lambda h: shades(norm(h)))
         offset += height
-    bar = figure.add_axes((0.905, 0.15, 0.018, 0.7))
     figure.colorbar(ScalarMappable(norm, shades), cax=bar, label="entropy (nat)")
     return figure
 
@@ -110,7 +109,7 @@ def draw_block(
     number = 0
     for (line, column), token, entropy, anchor in zip(places, shown, part.entropy, part.anchor, strict=True):
         y = top + line
-        axes.add_patch(Rectangle((column, y + 0.08), len(token), 0.84, facecolor=shade(entropy), linewidth=0))
+        axes.add_patch(Rectangle((column, y + 0.08), len(token), 0.84, facecolor=shade(entropy), linewidth=0, zorder=1))
         axes.text(
             column + len(token) / 2, y + 0.52, token, ha="center", va="center", fontsize=7.6, family="DejaVu Sans Mono",
             parse_math=False,
@@ -118,6 +117,8 @@ def draw_block(
         if anchor:
             number += 1
             axes.add_patch(
-                Rectangle((column, y + 0.04), len(token), 0.92, fill=False, edgecolor="#00305C", linewidth=1.3)
+                Rectangle(
+                    (column, y + 0.04), len(token), 0.92, fill=False, edgecolor="#00305C", linewidth=1.3, zorder=3
+                )
             )
             axes.text(column - 0.05, y + 0.1, str(number), fontsize=4.5, ha="right", va="center", color="#00305C")

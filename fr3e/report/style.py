@@ -74,6 +74,9 @@ def save(figure: "Figure", data: pd.DataFrame, folder: Path, name: str) -> None:
     """
     from matplotlib import pyplot
 
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once; both files get the same layout
     with replacing(folder / f"{name}.pdf") as path:
         figure.savefig(path, format="pdf", metadata={"CreationDate": None})
     with replacing(folder / f"{name}.png") as path:

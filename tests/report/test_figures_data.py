@@ -1,0 +1,105 @@
+"""What the figures show: shares, groups reduced to equal size, tables."""
+
+from itertools import combinations
+from math import isnan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fr3e.report.figures_data import (
+    COMMON,
+    LOGGED,
+    curve_panels,
+    curve_table,
+    duplicate_share,
+    filtered_share,
+    group_share,
+    heat_table,
+    prompt_share,
+    reduced_histogram,
+    reduced_share,
+)
+from fr3e.report.runs import load_runs
+
+
+def test_shares_are_of_all_groups_before_filtering() -> None:
+    row = {"groups/all_right": 2, "groups/all_wrong": 1, "groups/mixed": 7, "states/duplicate": 5}
+    assert group_share(row, "all_wrong") == pytest.approx(0.1)
+    assert filtered_share(row) == pytest.approx(0.3)
+    assert duplicate_share(row) == pytest.approx(5 / 15)
+    assert group_share({}, "all_right") is None
+    assert prompt_share({"prompts/sampled": 8, "prompts/all_right": 2}, "all_right") == pytest.approx(0.25)
+
+
+def test_reducing_four_rollouts_to_two() -> None:
+    # One group with 3 of 4 right: of the 6 pairs, 3 are all right, none all wrong, 3 are mixed.
+    assert reduced_share([0, 0, 0, 1, 0], 2, right=True) == pytest.approx(3 / 6)
+    assert reduced_share([0, 0, 0, 1, 0], 2, right=False) == 0.0
+    assert reduced_histogram([0, 0, 0, 1, 0], 2).tolist() == pytest.approx([0, 0.5, 0.5])
+    assert reduced_share([0, 0, 0], 2, right=True) is None
+    with pytest.raises(ValueError, match="cannot reduce groups of 1 to 2"):
+        reduced_share([1, 0], 2, right=True)
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=7).filter(any), st.data())
+def test_reduction_equals_counting_every_subset(histogram: list[int], data: st.DataObject) -> None:
+    n = len(histogram) - 1
+    size = data.draw(st.integers(1, n))
+    counted = np.zeros(size + 1)
+    for right, groups in enumerate(histogram):
+        subsets = [sum(chosen) for chosen in combinations([1] * right + [0] * (n - right), size)]
+        for successes in subsets:
+            counted[successes] += groups / len(subsets)
+    assert reduced_histogram(histogram, size) == pytest.approx(counted)
+    assert reduced_share(histogram, size, right=True) == pytest.approx(counted[-1] / sum(histogram))
+    assert reduced_share(histogram, size, right=False) == pytest.approx(counted[0] / sum(histogram))
+
+
+def test_a_curve_figure_has_both_protocols_and_both_axes(in_demo, demo_plan) -> None:
+    runs = load_runs(demo_plan)
+    assert len(runs) == 6
+    panels = curve_panels(runs, {"chain": "Chain"})
+    table = curve_table(runs, ["toy"], demo_plan.methods, panels["fig3_entropy"], 0.95)
+    assert set(table.protocol) == {LOGGED, COMMON}
+    assert set(table.axis) == {"updates", "tokens"}
+    assert set(table.seeds) == {3}
+    probe = table[(table.protocol == COMMON) & (table.axis == "updates") & (table.method == "fr3e")]
+    assert probe.x.tolist() == [0, 10, 20, 30, 40, 50]
+    values = [
+        [row["probe/train/entropy"] for row in run.rows if "probe/train/entropy" in row]
+        for run in runs
+        if run.method == "fr3e"
+    ]
+    assert probe["mean"].tolist() == pytest.approx(np.mean(values, axis=0).tolist())
+    assert probe.raw.tolist() == probe["mean"].tolist()
+    logged = table[(table.protocol == LOGGED) & (table.axis == "updates") & (table.method == "fr3e")]
+    assert len(logged) == 50
+    assert set(logged.window) == {5}
+    raw = np.mean([[row["entropy/trained"] for row in run.updates] for run in runs if run.method == "fr3e"], axis=0)
+    assert logged.raw.tolist() == pytest.approx(raw.tolist())
+    assert (table.low <= table["mean"]).all()
+
+
+def test_shares_stay_between_0_and_1_and_one_seed_has_no_band(in_demo, demo_plan) -> None:
+    runs = [run for run in load_runs(demo_plan) if run.seed == 0]
+    panels = curve_panels(runs, {})["fig7_all_wrong"]
+    table = curve_table(runs, ["toy"], demo_plan.methods, panels, 0.95)
+    assert table.low.isna().all()
+    assert table["mean"].between(0, 1).all()
+    assert panels[2].title.endswith("(n = 8)")
+
+
+def test_models_without_runs_have_no_rows(in_demo, demo_plan) -> None:
+    table = curve_table(load_runs(demo_plan), ["absent"], demo_plan.methods, curve_panels([], {})["fig4_length"], 0.95)
+    assert table.empty
+
+
+def test_heat_map_columns_sum_to_1_and_the_common_rows_have_equal_size(in_demo, demo_plan) -> None:
+    heat = heat_table(load_runs(demo_plan), ["toy"], demo_plan.methods)
+    sums = heat.groupby(["method", "protocol", "update"]).share.sum()
+    assert sums.to_numpy() == pytest.approx(np.ones(len(sums)))
+    assert set(heat[heat.protocol == COMMON].of) == {8}
+    assert set(heat[(heat.protocol == LOGGED) & (heat.method == "grpo_pp")].of) == {16}
+    assert not any(isnan(share) for share in heat.share)
