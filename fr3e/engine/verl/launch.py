@@ -168,7 +168,8 @@ def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: P
     from omegaconf import OmegaConf, open_dict
 
     own = {
-        "metrics": str(base.with_suffix(".jsonl")),
+        "metrics": str(base.with_suffix(".metrics.jsonl")),
+        "trajectories": str(base.with_suffix(".trajectories.jsonl")),
         "heartbeat": str(base.with_suffix(".beat")),
         "seconds_before": before,
     }
