@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from fr3e.config.scenario import EvaluationConfig
 from fr3e.errors import UserError
 from fr3e.evaluation.prompts import stop_ids
+from fr3e.files import read_json
 
 MAX_VLLM_SEED = 2**63
 
@@ -96,6 +97,7 @@ class VllmEngine:
         self.stops = list(stops)
         self.llm = LLM(
             model=str(model),
+            dtype=stored_dtype(model),
             tensor_parallel_size=settings.tensor_parallel,
             max_model_len=max_positions,
             seed=settings.seed,
@@ -127,6 +129,12 @@ class VllmEngine:
     def _sampled(self, output: Any) -> Sampled:
         ids = tuple(int(token) for token in output.token_ids)
         return Sampled(ids, stopped=output.finish_reason == "stop")
+
+
+def stored_dtype(model: str | Path) -> str:
+    """The number format of the model's weights by its config.json; vLLM's own "auto" would halve float32 unasked."""
+    config = read_json(Path(model) / "config.json")
+    return str(config.get("dtype") or config.get("torch_dtype") or "auto")
 
 
 def stream_seed(name: str) -> int:
