@@ -3,6 +3,8 @@
 It fulfils `Generate` with exact log-probs and entropies, and its table of logits can be trained.
 """
 
+import math
+
 import numpy as np
 import torch
 
@@ -29,13 +31,15 @@ class MarkovPolicy:
         self.calls: list[Request] = []
 
     def logprobs(self, temperature: float = 1.0) -> np.ndarray:
-        """Log-probs [V, V] of every token after every token."""
-        return torch.log_softmax(self.table.detach() / temperature, -1).numpy()
+        """Log-probs [V, V] of every token after every token, by math's functions: the same on every processor."""
+        scaled = [[x / temperature for x in row] for row in self.table.tolist()]
+        norms = [math.log(math.fsum(math.exp(x) for x in row)) for row in scaled]
+        return np.array([[x - norm for x in row] for row, norm in zip(scaled, norms, strict=True)])
 
     def sample(self, logprobs_VV: np.ndarray, last: int, draw: str, row: int, max_tokens: int) -> Completion:
         """One completion; token t of (draw, row) is fixed by one uniform number, whatever else is drawn."""
-        cumulative_VV = np.exp(logprobs_VV).cumsum(-1)
-        entropy_V = -(np.exp(logprobs_VV) * logprobs_VV).sum(-1)
+        p_VV = np.array([[math.exp(x) for x in row] for row in logprobs_VV.tolist()])
+        cumulative_VV, entropy_V = p_VV.cumsum(-1), -(p_VV * logprobs_VV).sum(-1)
         uniform = generator(draw, row).random(max_tokens)
         ids: list[int] = []
         logprobs, entropies = [], []
