@@ -56,9 +56,14 @@ def one_at_a_time(root: Path, wait: float = LOCK_WAIT_SECONDS) -> Iterator[None]
         yield
 
 
+def installed() -> bool:
+    """Whether this environment has dvc."""
+    return importlib.util.find_spec("dvc") is not None
+
+
 def run_dvc(root: Path, *arguments: str) -> str:
     """Run one dvc command in `root` under the lock and return its output; a failure is a `UserError` with its reason."""
-    if importlib.util.find_spec("dvc") is None:
+    if not installed():
         raise UserError("dvc is not installed in this environment; install the extra `workflow` (docs/environments.md)")
     with one_at_a_time(root):
         done = subprocess.run(

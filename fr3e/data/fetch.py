@@ -116,7 +116,7 @@ def _keep(arrived: Path, file: SourceFile, out: Path) -> None:
     log.info("%s: fetched", target)
 
 
-def _patiently(attempt: Callable[[], None], pause: Callable[[float], None] = time.sleep) -> None:
+def _patiently(attempt: Callable[[], None]) -> None:
     """Call `attempt` up to `ATTEMPTS` times, 1, 2, 4 s apart, while it fails in a way that may pass."""
     for number in range(ATTEMPTS):
         try:
@@ -125,7 +125,7 @@ def _patiently(attempt: Callable[[], None], pause: Callable[[float], None] = tim
             if number == ATTEMPTS - 1:
                 raise _NotToBeHad(f"{ATTEMPTS} attempts failed, the last with {error!r}") from error
             log.info("attempt %d of %d failed (%r), trying again", number + 1, ATTEMPTS, error)
-            pause(2.0**number)
+            time.sleep(2.0**number)
         else:
             return
 

@@ -148,13 +148,18 @@ def add(path: Path) -> Path:
         raise UserError(f"{path}: no such file or folder")
     root = dvc.repository(path)
     lock = path.with_name(f"{path.name}.dvc")
+    before = (lock.read_text(encoding="utf-8"), lock.stat()) if lock.exists() else None
     with dvc.times_kept(path):
         dvc.run_dvc(root, "add", str(path.absolute().relative_to(root)))
+    text = lock.read_text(encoding="utf-8")
     files = dvc.listing(root, lock)
     if files:
         content = read_yaml(lock)
         content["meta"] = {"files": {name: _entry(path / name, md5) for name, md5 in sorted(files.items())}}
-        write_text(lock, yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120))
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+        write_text(lock, text)
+    if before and before[0] == text:
+        os.utime(lock, ns=(before[1].st_atime_ns, before[1].st_mtime_ns))
     return lock
 
 
@@ -207,7 +212,7 @@ def ensure(
     _locked(lock)
     if _present(data):
         how = "is here"
-    elif dvc.has_remote(dvc.repository(lock)):
+    elif dvc.installed() and dvc.has_remote(dvc.repository(lock)):
         pull(data)
         how = "was pulled"
     else:
@@ -215,6 +220,10 @@ def ensure(
         how = f"was assembled from {mirror}" if mirror else "was fetched and assembled"
     differences = compare(data, lock)
     if not differences:
+        root = dvc.repository(lock)
+        if not dvc.listing(root, lock) and dvc.installed():
+            # Without a copy in DVC's cache `dvc status` calls the folder changed. The lock itself stays as it is.
+            add(data)
         log.info("%s %s and is as %s says", data, how, lock)
         return
     sentence = _sentence(data, lock, differences)

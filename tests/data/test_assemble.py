@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from data.small import make_mirror, write_list
 
 from fr3e.data.assemble import assemble
 from fr3e.data.mix import read_mix
@@ -18,6 +17,7 @@ from fr3e.data.sources import load_sources, locate
 from fr3e.data.tokens import prompt_lengths
 from fr3e.errors import UserError
 from fr3e.evaluation.prompts import render
+from tests.data.small import make_mirror, write_list
 
 
 @pytest.fixture
@@ -220,6 +220,7 @@ def test_a_mix_that_leaves_nothing_or_asks_for_levels_that_are_not_there(small):
 # The real sources.
 
 
+@pytest.mark.slow
 def test_real_training_golds_row_by_row(mirror):
     sources = load_sources().choose(None, "train")
     for name, rows, unusable in (("simplelr", 8523, ["5054", "5158"]), ("deepscaler", 40308, [])):

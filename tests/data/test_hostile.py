@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from data.small import AIME, make_mirror, write_lines
 
 from fr3e.data import read
 from fr3e.data.assemble import assemble
 from fr3e.data.benchmarks import write_benchmarks
 from fr3e.data.sources import load_sources
 from fr3e.errors import UserError
+from tests.data.small import AIME, make_mirror, write_lines
 
 FILE = "benchmarks/aime24/test.jsonl"
 
