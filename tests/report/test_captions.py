@@ -1,0 +1,58 @@
+"""Captions: one per reported output, rendered as Snakemake renders them, with the scenario's facts."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from docutils.core import publish_parts
+from jinja2 import Environment
+
+from fr3e.config.load import load_scenario, resolve_run, run_ids
+from fr3e.report.captions import facts
+from fr3e.report.names import FIGURES
+from fr3e.report.runs import ROOT
+
+FOLDER = ROOT / "workflow" / "report"
+OTHERS = ("table1", "cost", "explorer", "overview", "arms", "arms_tokens", "data_report")
+# The settings of Snakemake's own report: snakemake/report/__init__.py.
+JINJA = Environment(trim_blocks=True, lstrip_blocks=True)
+STRICT = {"report_level": 1, "halt_level": 1}
+
+
+def rendered(name: str, params: dict) -> str:
+    snakemake = SimpleNamespace(params=params, config={"scenario": "demo"})
+    text = JINJA.from_string((FOLDER / f"{name}.rst").read_text(encoding="utf-8")).render(snakemake=snakemake)
+    return publish_parts(text, writer="html", settings_overrides=STRICT)["html_body"]
+
+
+def scenario_facts(name: str) -> dict[str, str]:
+    scenario = load_scenario(ROOT / "config" / f"{name}.yaml")
+    return facts(scenario, {run: resolve_run(scenario, *key) for run, key in run_ids(scenario).items()})
+
+
+@pytest.mark.parametrize("name", [*FIGURES, *OTHERS])
+def test_every_output_has_a_caption_with_and_without_facts(name: str) -> None:
+    bare = rendered(name, {})
+    full = rendered(name, {"facts": scenario_facts("demo")})
+    for text in (bare, full):
+        assert "{{" not in text
+        assert "None" not in text
+    if name in FIGURES:
+        assert "What to see" in full
+        assert "What not to conclude" in full
+        assert "3 training seeds (0, 1, 2)" in full
+        assert "K = 3 anchors, M = 8 continuations" in full
+        assert "T = 1" in full
+
+
+def test_no_caption_is_without_its_output() -> None:
+    assert {path.stem for path in FOLDER.glob("*.rst")} == {*FIGURES, *OTHERS, "workflow"}
+    assert "FR3E" in rendered("workflow", {})
+
+
+def test_the_paper_scenario_says_that_it_has_one_seed() -> None:
+    found = scenario_facts("paper")
+    scenario = load_scenario(ROOT / "config" / "paper.yaml")
+    assert ("one training seed" in found["seeds"]) == (len(scenario.seeds) == 1)
+    assert re.search(r"GRPO\+\+: n = 16 rollouts per prompt", found["methods"])
+    assert "greedy" in found["protocols"]
