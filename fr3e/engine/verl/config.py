@@ -168,7 +168,7 @@ def _rollout(run: RunConfig) -> Tree:
     cpu = verl.device == "cpu"
     engine: Tree = {"logits_processors": [PROBE]} if verl.entropy == "exact" else {"max_logprobs": 20}
     if cpu:
-        engine["block_size"] = 32  # the CPU's default of 128 tokens would leave short prompts out of the prefix cache
+        engine["block_size"] = 16  # the CPU's default of 128 tokens would leave short prompts out of the prefix cache
     longest = longest_sequence(training)
     return {
         "name": "vllm",

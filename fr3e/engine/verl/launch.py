@@ -9,6 +9,7 @@ An attempt ends in bounded time whatever happens: the trainer touches a heartbea
 phase, and one that stands still for `stall_seconds` is killed.
 """
 
+import contextlib
 import logging
 import os
 import platform
@@ -217,7 +218,7 @@ def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: flo
                 silent = True
                 break
     finally:
-        end_processes(mark)
+        end_processes(mark, process.pid)
         code = process.wait()
         if previous is not None:
             signal.signal(signal.SIGTERM, previous)
@@ -240,27 +241,28 @@ def _terminated(number: int, frame: Any) -> None:
     raise SystemExit(128 + number)
 
 
-def marked_processes(mark: str) -> list[psutil.Process]:
-    """Living processes that were started, directly or not, with the attempt's mark in their environment."""
+def processes_of(mark: str, session: int) -> list[psutil.Process]:
+    """Living processes of an attempt: those with its mark in their environment, and those of its session.
+
+    Ray's and vLLM's processes rename themselves, which overwrites the environment that others can see; a session stays.
+    """
     found = []
     for process in psutil.process_iter():
         try:
-            if process.pid != os.getpid() and process.environ().get(MARK) == mark:
+            if process.pid != os.getpid() and (os.getsid(process.pid) == session or process.environ().get(MARK) == mark):
                 found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess, ProcessLookupError):
             continue
     return found
 
 
-def end_processes(mark: str) -> None:
+def end_processes(mark: str, session: int) -> None:
     """Kill what is left of an attempt: Ray's daemons, its workers, vLLM's engines."""
     for _ in range(10):
-        left = marked_processes(mark)
+        left = [p for p in processes_of(mark, session) if p.status() != psutil.STATUS_ZOMBIE]
         if not left:
             return
         for process in left:
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                continue
         psutil.wait_procs(left, timeout=5)

@@ -108,4 +108,8 @@ def choose(checkpoints: Path, world_size: int) -> int:
             f"a sharded checkpoint resumes on the same number only: use {written_by}, or `fr3e export` and start anew"
         )
     write_text(checkpoints / TRACKER, str(saved[-1]))
+    for path in checkpoints.glob("global_step_*"):
+        # What was cut off is written anew; files in its way could not be told from new ones.
+        if not sound(path):
+            shutil.rmtree(path)
     return saved[-1]
