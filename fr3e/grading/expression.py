@@ -22,7 +22,9 @@ _ACCENTS = {"dot", "ddot", "vec", "hat", "bar", "tilde", "overline", "overrighta
             "mathscr", "mathfrak", "widetilde"}  # fmt: skip
 _SYMBOL_COMMANDS = GREEK | {"ell", "hbar", "infty", "partial", "nabla", "odot", "prime", "triangle", "angle"}
 _APPLIED = set("fghFGHPQRuyIpqTNMV")
-_DERIVATIVE = re.compile(r"\{(?:d|partial)(?:\^\{?\d\}?)?(?:[A-Za-z](?:_\{?\w+\}?)?)?\}\{(?:d|partial)[A-Za-z](?:\^\{?\d\}?)?\}")
+_DERIVATIVE = re.compile(
+    r"\{(?:d|partial)(?:\^\{?\d\}?)?(?:[A-Za-z](?:_\{?\w+\}?)?)?\}\{(?:d|partial)[A-Za-z](?:\^\{?\d\}?)?\}"
+)
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 
 

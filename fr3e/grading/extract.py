@@ -7,10 +7,12 @@ The last balanced box counts, whatever prose says before or after it. Without a 
 import re
 from dataclasses import dataclass
 
-from fr3e.grading.limits import MAX_RESPONSE
+from fr3e.grading.limits import MAX_RESPONSE, MAX_SEARCHED
 
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![a-zA-Z])")
-_MAX_BOXES = 2_000  # from the end
+_BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
+_SPACE = re.compile(r"\s*")
+_BARE = re.compile(r"-?\d[\d.,]*\d|-?\d|[A-Za-z](?![A-Za-z])")
 _CUE = re.compile(
     r"####[ \t]*|(?:\bfinal[ \t]+)?\banswer(?:[ \t*_]*(?:to|of|for)\b[^.\n:=]{1,80}?)?[ \t*_]*"
     r"(?:(?:is|are|was|will be|must be|should be|would be|equals|becomes)\b[ \t]*(?:therefore|thus|then|hence|simply|just)?"
@@ -52,43 +54,51 @@ def closing_brace(text: str, start: int) -> int:
     return -1
 
 
-def _box_at(text: str, end_of_command: int) -> tuple[int, int] | None:
+def _closings(text: str) -> dict[int, int]:
+    """Where each "{" is closed, in one pass; escaped braces do not count and stray ones are passed over."""
+    closings: dict[int, int] = {}
+    open_: list[int] = []
+    for match in _BRACES.finditer(text):
+        if match[0] == "{":
+            open_.append(match.start())
+        elif match[0] == "}" and open_:
+            closings[open_.pop()] = match.start()
+    return closings
+
+
+def _box_at(text: str, end_of_command: int, closings: dict[int, int]) -> tuple[int, int] | None:
     """Span of the content of the box whose command ends at `end_of_command`."""
-    start = end_of_command
-    while start < len(text) and text[start] in " \t\n":
-        start += 1
-    if start >= len(text):
-        return None
-    if text[start] == "{":
-        close = closing_brace(text, start)
+    start = _SPACE.match(text, end_of_command).end()  # type: ignore[union-attr]
+    if text[start : start + 1] == "{":
+        close = closings.get(start, -1)
         return None if close < 0 else (start + 1, close)
-    match = re.compile(r"-?\d[\d.,]*\d|-?\d|[A-Za-z](?![A-Za-z])").match(text, start)
+    match = _BARE.match(text, start)
     return (match.start(), match.end()) if match else None
 
 
 def last_box(text: str) -> str | None:
     """Content of the last balanced box that is not inside another, None when there is none."""
-    commands = [match.end() for match in _BOX.finditer(text)][-_MAX_BOXES:]
-    spans: list[tuple[int, int]] = []
-    budget = 20 * len(text) + 1_000_000
-    for command in reversed(commands):
-        budget -= len(text) - command
-        if budget < 0:
-            break
-        span = _box_at(text, command)
-        if span is not None:
-            spans.append(span)
-            if len(spans) >= 64:
-                break
-    if not spans:
+    commands = [match.end() for match in _BOX.finditer(text)]
+    if not commands:
         return None
-    start, end = spans[0]
-    for outer_start, outer_end in spans[1:]:
-        if outer_start < start and end <= outer_end:
-            start, end = outer_start, outer_end
-        else:
-            break
-    return unbox(text[start:end])
+    closings = _closings(text)
+    last: tuple[int, int] | None = None
+    for command in commands:
+        span = _box_at(text, command, closings)
+        if span is not None and (last is None or span[0] > last[1]):
+            last = span
+    return None if last is None else unbox(text[last[0] : last[1]])
+
+
+def _early_box(text: str) -> str | None:
+    """The last balanced box of a very long response that ends without one: 64 boxes are tried, of 10,000 characters."""
+    commands = [match.end() for match in _BOX.finditer(text)]
+    for command in reversed(commands[-64:]):
+        piece = text[command : command + 10_000]
+        span = _box_at(piece, 0, _closings(piece))
+        if span is not None:
+            return unbox(piece[span[0] : span[1]])
+    return None
 
 
 def unbox(text: str) -> str:
@@ -97,7 +107,7 @@ def unbox(text: str) -> str:
         match = _BOX.search(text)
         if match is None:
             return text
-        span = _box_at(text, match.end())
+        span = _box_at(text, match.end(), _closings(text))
         if span is None:
             return text
         close = span[1] + 1 if text[span[1] : span[1] + 1] == "}" else span[1]
@@ -139,9 +149,11 @@ def announced(text: str) -> str | None:
 
 
 def extract(response: str) -> Extraction:
-    """The answer of `response`. Only the last MAX_RESPONSE characters are read."""
+    """The answer of `response`. Of a response longer than MAX_RESPONSE only the end and its boxes are read."""
+    box = last_box(response[-MAX_RESPONSE:])
+    if box is None and len(response) > MAX_RESPONSE:
+        box = _early_box(response[-MAX_SEARCHED:])
     response = response[-MAX_RESPONSE:]
-    box = last_box(response)
     if box is not None:
         return Extraction(box, "last box") if box.strip() else Extraction(None, "empty box")
     prose = announced(response)

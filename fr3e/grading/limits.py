@@ -5,23 +5,26 @@ The text limits are checked before anything is parsed: a text outside them is re
 
 import re
 
-MAX_RESPONSE = 4_000_000  # characters; of longer responses only the end is read
+MAX_RESPONSE = 1_000_000  # characters; of longer responses the end is read, and boxes of the last MAX_SEARCHED
+MAX_SEARCHED = 20_000_000
 MAX_ANSWER = 2_000  # characters in the extracted answer
 MAX_GOLD = 4_000
 MAX_DEPTH = 50  # nesting of brackets
 MAX_ITEMS = 100  # items of a list, cells of a matrix
 MAX_DIGITS = 1_000  # digits in one literal
+MAX_COMPARISONS = 400  # of expressions, before a worker takes over
 MAX_BITS = 40_000  # bits in an exact intermediate result
-MAX_TOWER = 3  # levels of exponent
 
-CPU_SECONDS = 1.5  # processor time a worker may spend on one answer
-WALL_SECONDS = 1.7  # wall clock after which the processor time is looked at
+CPU_SECONDS = 1.2  # processor time a worker may spend on one answer
+WALL_SECONDS = 1.4  # wall clock after which the processor time is looked at
 HARD_WALL_SECONDS = 15.0  # wall clock after which a worker is killed on a machine however busy
 WORKER_BYTES = 1 << 30  # address space of a worker
 WORKER_JOBS = 4_000  # answers after which a worker is replaced
 START_SECONDS = 60.0  # wall clock a worker may take to start
 
-_TOWER = re.compile(r"(?:\^|\*\*)\s*[{(]*\s*[^\s^{}()*]{0,12}\s*" * 3 + r"(?:\^|\*\*)")
+_CARET = r"(?:\^|\*\*)\s*"
+_SIMPLE = r"[({]*-?(?:\d[\d.]*|[A-Za-z])[)}]*\s*"
+_TOWER = re.compile(rf"{_CARET}\{{[^{{}}]*{_CARET}\{{[^{{}}]*(?:\^|\*\*)|{_CARET}{_SIMPLE}{_CARET}{_SIMPLE}(?:\^|\*\*)")
 _FACTORIALS = re.compile(r"!\s*\)*\}*\s*!\s*\)*\}*\s*!|(?<!\d)\d{5,}\s*!")
 _DIGITS = re.compile(r"\d{%d,}" % (MAX_DIGITS + 1))
 

@@ -43,9 +43,19 @@ def precise() -> SimpleNamespace:
     """The mpmath backend at its current precision; only workers call this."""
     import mpmath as mp
 
+    def power(a: Any, b: Any) -> Any:
+        if mp.mag(b) > 40:
+            raise NoValue("an exponent beyond 10^12")
+        return mp.power(a, b)
+
+    def exp(a: Any) -> Any:
+        if mp.mag(a) > 40:
+            raise NoValue("an exponent beyond 10^12")
+        return mp.exp(a)
+
     return SimpleNamespace(
         number=lambda f: mp.mpc(mp.mpf(f.numerator) / mp.mpf(f.denominator)), pi=mp.mpc(mp.pi), e=mp.mpc(mp.e), i=mp.mpc(1j),
-        power=mp.power, exp=mp.exp, ln=mp.log, sin=mp.sin, cos=mp.cos, tan=mp.tan, arcsin=mp.asin, arccos=mp.acos,
+        power=power, exp=exp, ln=mp.log, sin=mp.sin, cos=mp.cos, tan=mp.tan, arcsin=mp.asin, arccos=mp.acos,
         arctan=mp.atan, sinh=mp.sinh, cosh=mp.cosh, tanh=mp.tanh, arsinh=mp.asinh, arcosh=mp.acosh, artanh=mp.atanh,
         gamma=mp.gamma, floor=mp.floor, ceil=mp.ceil, complex=mp.mpc, finite=mp.isfinite, tiny=mp.mpf(10) ** (10 - mp.mp.dps),
     )  # fmt: skip

@@ -28,6 +28,10 @@ class WorkerHung(Exception):
     """The worker ran out of time and was killed."""
 
 
+class StartFailed(Exception):
+    """The worker ended before it was ready."""
+
+
 class PoolBroken(Exception):
     """No worker can be started."""
 
@@ -87,7 +91,7 @@ class Worker:
                 if self._line(limits.START_SECONDS) is None:
                     raise PoolBroken(f"a worker did not start within {limits.START_SECONDS:.0f} s")
             except WorkerDied as error:
-                raise PoolBroken(f"a worker could not start (exit status {self.process.wait()})") from error
+                raise StartFailed(f"a worker could not start (exit status {self.process.wait()})") from error
             self.ready = True
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
@@ -175,19 +179,24 @@ class Pool:
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
         """The reply to `job`: {"value": ...}, {"refused": why}, {"timeout": why} or {"fault": why}; never raises those."""
+        deaths = starts = 0
         with self._slots:
-            for attempt in (1, 2):
+            while True:
                 try:
                     return self._ask_once(job)
                 except WorkerHung:
                     return {"timeout": f"no decision within {limits.CPU_SECONDS} s of processor time"}
                 except WorkerDied:
                     # Once may be bad luck (somebody killed it); twice on the same answer is the answer's doing.
-                    if attempt == 2:
+                    deaths += 1
+                    if deaths == 2:
                         return {"refused": "two workers died on it"}
+                except StartFailed as error:
+                    starts += 1
+                    if starts == 3:
+                        return {"fault": str(error)}
                 except PoolBroken as error:
                     return {"fault": str(error)}
-        raise AssertionError("unreachable")
 
     def _ask_once(self, job: dict[str, Any]) -> dict[str, Any]:
         worker = self._take()

@@ -621,15 +621,14 @@ def _unit_power(body: list[Token], end: int) -> int | None:
             for t, want in zip(piece, shape, strict=True)
         )
         if fits and (
-            (body[start - 1].kind == "text"
-            and not units.blocking(body[start - 1].value))
-            or (body[start - 1].kind == "letters"
-            and (
-                (units.known(body[start - 1].value)
-                and len(body[start - 1].value) > 1)
-                or (body[start - 1].value in units.LONE
-                and start > 1)
-            ))
+            (body[start - 1].kind == "text" and not units.blocking(body[start - 1].value))
+            or (
+                body[start - 1].kind == "letters"
+                and (
+                    (units.known(body[start - 1].value) and len(body[start - 1].value) > 1)
+                    or (body[start - 1].value in units.LONE and start > 1)
+                )
+            )
         ):
             return start - 1
     return None

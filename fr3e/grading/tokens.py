@@ -41,7 +41,40 @@ PLAIN_FUNCTIONS = {
     "arctanh": "artanh", "asinh": "arsinh", "acosh": "arcosh", "atanh": "artanh",
 }  # fmt: skip
 GREEK = set(
-    ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega"]
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "sigma",
+        "tau",
+        "upsilon",
+        "phi",
+        "chi",
+        "psi",
+        "omega",
+        "Gamma",
+        "Delta",
+        "Theta",
+        "Lambda",
+        "Xi",
+        "Pi",
+        "Sigma",
+        "Phi",
+        "Psi",
+        "Omega",
+    ]
 )
 _PLAIN_COMMANDS = {
     "pi": "pi", "sqrt": "sqrt", "infty": "infty", "infinity": "infty", "inf": "infty", "oo": "infty", "Pi": "Pi",

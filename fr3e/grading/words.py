@@ -25,7 +25,8 @@ _CLOCK = re.compile(
     r"(\d{1,2})(?:\s*:\s*(\d{2}))?\s*\(?\s*(a\.?\s*m\.?|p\.?\s*m\.?|noon|midnight|o'?clock)?\s*\)?\.?", re.IGNORECASE
 )
 _CHOICE = re.compile(
-    r"(?:(?i:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-Ka-e])\s*\)|([A-K])(?=\s*(?:[).:]|$)))\s*[).:]?\s*(.*)", re.DOTALL
+    r"(?:(?i:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-Ka-e])\s*\)|([A-K])(?=\s*(?:[).:]|$)))\s*[).:]?\s*(.*)",
+    re.DOTALL,
 )
 _BASED = re.compile(r"\(?\s*([0-9A-Z]+)\s*\)?\s*_\s*\{?\s*\(?\s*(\d{1,2}|[a-z]+)\s*\)?\s*\}?")
 _BASE_NAMES = {word: value for word, value in NUMBERS.items() if 2 <= value <= 16} | {"hex": 16, "bin": 2, "oct": 8}

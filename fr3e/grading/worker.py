@@ -37,7 +37,7 @@ def _lines(descriptor: int, parent: int) -> Iterator[bytes]:
         yield line
 
 
-def _confine() -> None:
+def confine() -> None:
     """Limits of the process; a limit the system does not allow to set is left as it is (already lower)."""
     wanted = {"RLIMIT_AS": limits.WORKER_BYTES, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": 0, "RLIMIT_NPROC": 0}
     for name, value in wanted.items():
@@ -70,7 +70,7 @@ def main() -> None:
     from fr3e.grading.jobs import warm_up
 
     warm_up()
-    _confine()
+    confine()
     os.write(output, b'{"ready": true}\n')
     for line in _lines(0, parent):
         signal.setitimer(signal.ITIMER_REAL, limits.HARD_WALL_SECONDS + 1)
