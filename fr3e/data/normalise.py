@@ -13,6 +13,7 @@ from typing import Any
 
 BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
+SEPARATOR = re.compile(r"(?<=\d)(?:,\\!\s*|\{,\}\s*)(?=\d{3}(?!\d))")
 THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 # "\f" of "\frac" read as an escape by some converter of a source: a form feed, then "rac".
 FORM_FEED_COMMAND = re.compile("\x0c(?=rac|orall)")
@@ -51,7 +52,7 @@ def plain(value: Any) -> str:
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
     text = FORM_FEED_COMMAND.sub(r"\\f", text)
     text = re.sub(r"\\\$\s*", "", text)
-    text = text.replace("$", "").replace(r",\!", "").replace("{,}", "")
+    text = SEPARATOR.sub("", text.replace("$", "")).replace(r"\!", "")
     text = " ".join(text.split())
     if re.search(r"[\d})\]]\.$", text):
         text = text[:-1]

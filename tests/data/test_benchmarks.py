@@ -9,6 +9,7 @@ import pytest
 from fr3e.data.benchmarks import gold_type, leak, truncated, write_benchmarks
 from fr3e.data.sources import BENCHMARKS
 from fr3e.errors import UserError
+from fr3e.grading import grade
 
 ROWS = {
     "aime24": 30, "gsm8k": 1319, "math500": 500, "minerva_math": 272, "gaokao2023en": 385, "olympiadbench": 675,
@@ -85,10 +86,27 @@ def test_sources_values_are_unchanged(rows, mirror):
         ("olympiadbench", 5, "(1,8,19),(2,7,13),(4,5,7)"),
         ("college_math", 176, "3040"),
         ("math500", 198, "10080"),
+        ("math500", 217, "11111111100"),
     ],
 )
 def test_odd_golds(rows, name, number, gold):
     assert rows[name][number]["gold"] == gold
+
+
+def test_golds_are_ready_for_grade(rows):
+    """A response that boxes the gold is right, and so is one that boxes what the source printed."""
+    for name, number in (
+        ("math500", 217),
+        ("math500", 242),
+        ("gaokao2023en", 8),
+        ("olympiadbench", 194),
+        ("aime24", 7),
+    ):
+        row = rows[name][number]
+        assert grade(f"So it is $\\boxed{{{row['gold']}}}$.", row["gold"]), row
+    for name in ("aime24", "amc23", "gaokao2023en"):
+        for row in rows[name]:
+            assert row["status"] != "ok" or grade(f"So it is $\\boxed{{{row['gold']}}}$.", row["gold"]), row
 
 
 def test_olympiad_units_tolerance_and_several_answers(rows):
