@@ -28,7 +28,7 @@ import psutil
 
 from fr3e.config.scenario import RunConfig
 from fr3e.engine.verl import VERL_VERSION, state
-from fr3e.engine.verl.config import Tree, check, render
+from fr3e.engine.verl.config import check, render
 from fr3e.engine.verl.metrics import merge
 from fr3e.errors import UserError
 from fr3e.files import read_json, sha256, write_json, write_text
@@ -36,7 +36,11 @@ from fr3e.provenance.manifest import hardware
 
 log = logging.getLogger("fr3e")
 STALL_SECONDS = 1800.0
-"""Silence after which an attempt is hung; FR3E_STALL_SECONDS overrides it."""
+"""Silence of a trainer at work after which an attempt is hung; FR3E_STALL_SECONDS overrides it."""
+START_SECONDS = 3600.0
+"""Time until the trainer has loaded its model; reading a large one from a slow disk is not a fault."""
+KEEP = "FR3E_KEEP_BATCHES"
+"""Where set, each update's batch is kept in <out>/batches, for a replay by another engine."""
 MARK = "FR3E_ATTEMPT"
 GRACE_SECONDS = 30.0
 
@@ -51,14 +55,15 @@ def train(run: RunConfig, out: Path) -> None:
     finish(run, out)
 
 
-def attempt(run: RunConfig, out: Path, extra: Tree | None = None, stall_seconds: float | None = None) -> None:
-    """One attempt. `extra` is laid over the verl configuration (`fr3e.batches` keeps each update's batch there)."""
+def attempt(run: RunConfig, out: Path) -> None:
+    """One attempt, to the last update or a `UserError`."""
     check(run)
     _installed()
     checkpoints, attempts = out / "checkpoint", out / "attempts"
     for folder in (checkpoints, attempts):
         folder.mkdir(parents=True, exist_ok=True)
-    resumed = state.choose(checkpoints, run.training.verl.nodes * run.training.verl.gpus_per_node)
+    ranks = run.training.verl.nodes * run.training.verl.gpus_per_node
+    resumed = state.choose(checkpoints, ranks, state.identity(run))
     if resumed >= run.training.optim.updates:
         return
     number = 1 + max((int(p.stem) for p in attempts.glob("*.log")), default=0)
@@ -75,8 +80,8 @@ def attempt(run: RunConfig, out: Path, extra: Tree | None = None, stall_seconds:
     log.info("%s: attempt %d from update %d; log %s", run.run, number, resumed, base.with_suffix(".log"))
     scratch = Path(tempfile.mkdtemp(prefix="fr3e-ray-"))
     try:
-        config = _configured(run, out, base, before, scratch, extra)
-        failure = _watched(run, base, config, scratch, stall_seconds or _stall())
+        config = _configured(run, out, base, before, scratch)
+        failure = _watched(run, base, config, scratch, _stall())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         write_json(base.with_suffix(".json"), facts | {"seconds": time.monotonic() - started})
@@ -164,7 +169,7 @@ def _environment(run: RunConfig, mark: str) -> dict[str, str]:
     return preferred | dict(os.environ) | needed
 
 
-def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: Path, extra: Tree | None) -> Path:
+def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: Path) -> Path:
     """Write the attempt's verl.yaml; its path."""
     from omegaconf import OmegaConf, open_dict
 
@@ -173,6 +178,8 @@ def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: P
         "trajectories": str(base.with_suffix(".trajectories.jsonl")),
         "heartbeat": str(base.with_suffix(".beat")),
         "seconds_before": before,
+        "identity": state.identity(run),
+        "batches": str(out / "batches") if os.environ.get(KEEP) else None,
     }
     config = render(run, out, {"fr3e": own})
     with open_dict(config):
@@ -183,7 +190,6 @@ def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: P
             config.ray_kwargs.ray_init._temp_dir = str(scratch)
             if run.training.verl.device == "cpu":
                 config.ray_kwargs.ray_init._node_ip_address = "127.0.0.1"
-        config = OmegaConf.merge(config, extra or {})
     text = OmegaConf.to_yaml(config, resolve=True)
     write_text(out / "verl.yaml", text)
     write_text(base.with_suffix(".yaml"), text)
@@ -195,6 +201,7 @@ def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: flo
     mark = uuid.uuid4().hex
     error_file, beat = base.with_suffix(".error.json"), base.with_suffix(".beat")
     beat.touch()
+    born = beat.stat().st_mtime
     with open(base.with_suffix(".log"), "wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "fr3e.engine.verl.run", str(config), str(error_file)],
@@ -214,7 +221,9 @@ def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: flo
                 failed_at = failed_at or time.monotonic()
                 if time.monotonic() - failed_at > GRACE_SECONDS:
                     break
-            elif time.time() - beat.stat().st_mtime > stall:
+            last = beat.stat().st_mtime
+            limit = max(stall, START_SECONDS) if last == born else stall
+            if failed_at is None and time.time() - last > limit:
                 silent = True
                 break
     finally:
@@ -224,7 +233,7 @@ def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: flo
             signal.signal(signal.SIGTERM, previous)
         beat.unlink(missing_ok=True)
     if silent:
-        return f"no progress for {stall:.0f} s, a worker or a vLLM server hangs; the attempt was ended"
+        return f"no progress for {limit:.0f} s, a worker or a vLLM server hangs; the attempt was ended"
     if error_file.exists():
         error = read_json(error_file)
         return error["message"] if error["user"] else f"{error['type']}: {error['message'].strip()[-600:]}"
@@ -249,7 +258,9 @@ def processes_of(mark: str, session: int) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.pid != os.getpid() and (os.getsid(process.pid) == session or process.environ().get(MARK) == mark):
+            if process.pid != os.getpid() and (
+                os.getsid(process.pid) == session or process.environ().get(MARK) == mark
+            ):
                 found.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess, ProcessLookupError):
             continue

@@ -85,7 +85,9 @@ def memory_per_gpu(run: RunConfig, model_params: dict[str, Any], gpu_gib: float 
     of_vllm = verl.gpu_memory_utilization * gpu_gib
     vllm_weights = count * compute / verl.tensor_parallel / GIB
     kv_cache = of_vllm - vllm_weights
-    per_token = 2 * layers * hidden * model_params["num_key_value_heads"] / model_params["num_attention_heads"] * compute
+    per_token = (
+        2 * layers * hidden * model_params["num_key_value_heads"] / model_params["num_attention_heads"] * compute
+    )
     resident = 0.0 if verl.offload else weights + optimiser + reference
     peak_training = 2 * weights + optimiser + reference + activations
     peak_generation = resident + of_vllm

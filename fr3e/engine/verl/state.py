@@ -4,11 +4,14 @@
 a checkpoint that was cut off is told from a whole one.
 """
 
+import hashlib
+import json
 import pickle
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fr3e.config.scenario import RunConfig
 from fr3e.errors import UserError
 from fr3e.exploration.records import StateGroup
 from fr3e.files import read_json, replacing, write_json, write_text
@@ -51,11 +54,11 @@ def load(checkpoints: Path, update: int) -> RunState:
     return state
 
 
-def seal(checkpoints: Path, update: int) -> None:
-    """Declare the checkpoint whole."""
+def seal(checkpoints: Path, update: int, identity: str) -> None:
+    """Declare the checkpoint whole, and say which settings made it."""
     folder = folder_of(checkpoints, update)
     files = {str(path.relative_to(folder)): path.stat().st_size for path in sorted(folder.rglob("*")) if path.is_file()}
-    write_json(folder / COMPLETE, {"update": update, "files": files})
+    write_json(folder / COMPLETE, {"update": update, "identity": identity, "files": files})
 
 
 def sound(folder: Path) -> bool:
@@ -84,11 +87,23 @@ def prune(checkpoints: Path, keep: int) -> None:
             shutil.rmtree(path)
 
 
-def choose(checkpoints: Path, world_size: int) -> int:
+def identity(run: RunConfig) -> str:
+    """What a checkpoint must share with a run to be resumed: settings, seed, model and files, as a hash.
+
+    A run may be made longer, saved or probed at other updates, or spread over vLLM and GPUs in another way.
+    """
+    settings = run.training.model_dump(mode="json", exclude={"checkpoint", "verl", "engine", "probe", "threads"})
+    del settings["optim"]["updates"]
+    content = {"settings": settings, "seed": run.seed, "model": run.model.model_dump(mode="json")}
+    content |= {"base": run.base, "data": run.data}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def choose(checkpoints: Path, world_size: int, identity: str) -> int:
     """The update to resume from (0: from the start), with verl's tracker set to it.
 
     Raises `UserError` when the newest sound checkpoint was written by another number of ranks, since its shards fit no
-    other, or when there are only broken ones.
+    other, or under other settings, or when there are only broken ones.
     """
     saved = updates_saved(checkpoints)
     if not saved:
@@ -106,6 +121,10 @@ def choose(checkpoints: Path, world_size: int) -> int:
         raise UserError(
             f"{folder}: written by {written_by} ranks, this run has {world_size} (train.verl.nodes x gpus_per_node); "
             f"a sharded checkpoint resumes on the same number only: use {written_by}, or `fr3e export` and start anew"
+        )
+    if read_json(folder / COMPLETE)["identity"] != identity:
+        raise UserError(
+            f"{folder}: made with other settings, seed, model or data than this run has; remove {checkpoints} to start anew"
         )
     write_text(checkpoints / TRACKER, str(saved[-1]))
     for path in checkpoints.glob("global_step_*"):

@@ -266,7 +266,7 @@ class FR3ETrainer(PPOTrainerSync):
         started = time.monotonic()
         state.save(self.checkpoints, self.progress)
         super()._save_checkpoint()
-        state.seal(self.checkpoints, self.global_steps)
+        state.seal(self.checkpoints, self.global_steps, self.config.fr3e.identity)
         state.prune(self.checkpoints, self.run.training.checkpoint.keep)
         self._save_due, self._save_seconds = False, time.monotonic() - started
         self.beat()
