@@ -43,7 +43,7 @@ class SyntheticModel(Section):
 class RunModel(Section):
     """What training and sampling need to know of a model."""
 
-    base: HubModel | SyntheticModel = Field(discriminator="kind")
+    base: HubModel | SyntheticModel = Field(discriminator="kind", description="Where the base model comes from.")
     max_positions: int = Field(ge=64, description="Positions the model was made for; prompt + response must fit.")
     rope_override: dict[str, Any] | None = Field(
         None,
