@@ -34,7 +34,11 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:
         return _to_relation(answer, gold, oracle)
     if isinstance(answer, Relation) and not isinstance(gold, Listing):
         side = _defined(answer, oracle)
-        return side is not None and same_form(side, gold, oracle)
+        if side is not None and same_form(side, gold, oracle):
+            return True
+        if isinstance(gold, Value) and not symbols(gold.node):
+            return _measured(answer, gold, oracle)
+        return False
     if isinstance(answer, Value) and isinstance(gold, Value):
         return _values(answer, gold, oracle)
     if isinstance(answer, Ratio) or isinstance(gold, Ratio):
@@ -56,6 +60,8 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:
         )
     if isinstance(answer, Clock) and isinstance(gold, Clock):
         return answer.minutes == gold.minutes and (answer.half == gold.half or not (answer.half and gold.half))
+    if isinstance(gold, Choice) and isinstance(answer, Value) and answer.unit is None and answer.node[0] in ("s", "e"):
+        return (answer.node[1] if answer.node[0] == "s" else "e").upper() == gold.letter
     if isinstance(answer, Choice) and answer.content and not isinstance(gold, Choice):
         return any(same_form(form, gold, oracle) for form in read(answer.content) if not isinstance(form, Choice))
     if isinstance(answer, Words | Choice | Based) and type(answer) is type(gold):
@@ -68,6 +74,8 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:
 def _unpacked(form: Form) -> Form:
     """A set or list of one is its only item."""
     while isinstance(form, Listing) and len(form.items) == 1 and form.kind != "tuple":
+        if isinstance(form.items[0], Listing) and form.items[0].kind == "set":
+            break
         form = form.items[0]
     return form
 
@@ -130,8 +138,9 @@ def _named(form: Form) -> bool:
         node = form.node
         if _segment(form):
             return True
-        if node[0] == "f" and node[1] == "abs" and symbols(node):
-            return True
+        if node[0] == "f" and node[1] == "abs":
+            inner = node[2]
+            return _segment(Value(inner)) or (inner[0] == "s" and (inner[1] in "zw" or not inner[1].islower()))
         return node[0] in ("s", "app")
     return isinstance(form, Listing) and form.kind == "tuple" and all(_named(item) for item in form.items)
 
@@ -167,6 +176,19 @@ def _defined(relation: Relation, oracle: Oracle) -> Form | None:
         return sides[0]
     last = sides[-1]
     return last if all(same_form(side, last, oracle) for side in sides[:-1]) else None
+
+
+def _measured(answer: Relation, gold: Value, oracle: Oracle) -> bool:
+    """m + n = 33 for 33 (a quantity made of several unknowns), and sqrt(2) = 1.41 in "x = sqrt(2) ~ 1.41" for 1.41."""
+    last, before = answer.sides[-1], answer.sides[:-1]
+    if answer.operators[-1] == "approx" and gold.node[0] == "n":
+        return same_form(last, gold, oracle)
+    if set(answer.operators) != {"="} or not isinstance(before[0], Value):
+        return False
+    quantity = before[0].node
+    if len(symbols(quantity)) < 2 or contains(quantity, {"n", "app", "f", "^"}):
+        return False
+    return all(same_form(side, last, oracle) for side in before[1:]) and same_form(last, gold, oracle)
 
 
 def _to_relation(answer: Form, gold: Relation, oracle: Oracle) -> bool:
@@ -374,7 +396,7 @@ def _any_order(left: list[Form], right: list[Form], oracle: Oracle) -> bool:
 
 def _regions(answer: Form, gold: Form, oracle: Oracle) -> bool:
     try:
-        a, g = as_region(answer), as_region(gold)
+        a, g = _spread(answer), _spread(gold)
     except Unreadable:
         return False
     if a.variable and g.variable and a.variable != g.variable:
@@ -389,6 +411,14 @@ def _regions(answer: Form, gold: Form, oracle: Oracle) -> bool:
         s.closed == t.closed and _end(s.low, t.low, oracle) and _end(s.high, t.high, oracle)
         for s, t in zip(a.spans, g.spans, strict=True)
     ) and _any_order([Value(p) for p in a.points], [Value(p) for p in g.points], oracle)
+
+
+def _spread(form: Form) -> Region:
+    """`as_region`, with a list of intervals taken as their union."""
+    if isinstance(form, Listing) and form.kind == "list" and not any(isinstance(i, Value) for i in form.items):
+        parts = [as_region(item) for item in form.items]
+        return Region(tuple(s for p in parts for s in p.spans), tuple(x for p in parts for x in p.points))
+    return as_region(form)
 
 
 def _end(a: Node, b: Node, oracle: Oracle) -> bool:

@@ -102,6 +102,8 @@ def _by_readings(
         return "wrong", f"{_kind(answers[0])} differs from {_kind(golds[0])}"
     if golds and all(isinstance(g, Words) for g in golds):
         return "wrong", "not the words of the gold"
+    if golds:
+        return "unparseable", "our reader understands the gold and not the answer"
     if not heavy:
         raise Undecided
     from fr3e.grading.fallback import verify

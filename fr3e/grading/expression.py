@@ -56,7 +56,7 @@ class Parser:
         self.position += 1
 
     def whole(self) -> Node:
-        node = self.sum()
+        node = self.infix(self.sum())
         if self.peek() is not END:
             raise Unreadable(f"{self.peek().value!r} was not expected")
         return node
@@ -124,7 +124,7 @@ class Parser:
             return token.value in ("(", "[", "{") or (token.value == "|" and self.bars == 0)
         return token.kind == "cmd" and token.value not in (
             "pm", "mp", "cdot", "times", "div", "rfloor", "rceil", "rangle", "cup", "cap", "in", "le", "ge", "ne", "approx",
-            "setminus", "ldots", "to", "Rightarrow", "lor", "land", "end", "over", "equiv", "sim",
+            "setminus", "ldots", "to", "Rightarrow", "lor", "land", "end", "over", "choose", "equiv", "sim",
         )  # fmt: skip
 
     def signed(self) -> Node:
@@ -183,11 +183,19 @@ class Parser:
         bars, self.bars = self.bars, 0
         node = self.sum()
         self.bars = bars
-        if self.at("over", "cmd"):
-            self.next()
-            node = ("/", node, self.sum())
+        node = self.infix(node)
         self.expect(_CLOSERS[opener])
         return node
+
+    def infix(self, left: Node) -> Node:
+        """a \\over b and n \\choose k, which divide the whole group they stand in."""
+        if self.at("over", "cmd"):
+            self.next()
+            return ("/", left, self.sum())
+        if self.at("choose", "cmd"):
+            self.next()
+            return ("f", "binom", left, self.sum())
+        return left
 
     def atom(self, single: bool = False) -> Node:
         token = self.peek()
@@ -277,6 +285,8 @@ class Parser:
         """C_{n}^{k} and C(n, k) with numbers as a binomial coefficient."""
         start = self.position
         try:
+            if self.at("("):
+                return self.called("binom", 2)
             if self.at("_"):
                 self.next()
                 upper = self.exponent()
@@ -415,7 +425,7 @@ class Parser:
         if self.at("{"):
             self.next()
             bars, self.bars = self.bars, 0
-            node = self.sum()
+            node = self.infix(self.sum())
             self.bars = bars
             self.expect("}")
             return node

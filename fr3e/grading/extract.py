@@ -14,15 +14,17 @@ _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPACE = re.compile(r"\s*")
 _BARE = re.compile(r"-?\d[\d.,]*\d|-?\d|[A-Za-z](?![A-Za-z])")
 _CUE = re.compile(
-    r"####[ \t]*|(?:\bfinal[ \t]+)?\banswer(?:[ \t*_]*(?:to|of|for)\b[^.\n:=]{1,80}?)?[ \t*_]*"
-    r"(?:(?:is|are|was|will be|must be|should be|would be|equals|becomes)\b[ \t]*(?:therefore|thus|then|hence|simply|just)?"
+    r"####[ \t]*|(?:\bfinal[ \t]+)?\banswers?(?:[ \t*_]*\b(?:to|of|for)\b[^.\n:=]{1,80}?)?[ \t*_]*"
+    r"(?:,?[ \t]*\b(?:therefore|thus|then|hence)\b,?[ \t]*)?"
+    r"(?:\b(?:is|are|was|will be|must be|should be|would be|equals|becomes)\b"
+    r"(?:[ \t]*\b(?:therefore|thus|then|hence|simply|just|clearly|obviously|indeed|now|exactly|actually|still)\b,?)?"
     r"[ \t]*:?|[:=：])[ \t*_]*",
     re.IGNORECASE,
 )
 _CLOSING = re.compile(r"\s*I hope it is correct\.?.*$", re.IGNORECASE | re.DOTALL)
 _SENTENCE_END = re.compile(r"[.!?。](?=\s|$|\*)|\n")
 _AFTERTHOUGHT = re.compile(
-    r"[,;]?\s+(?:because|since|as (?:we|the|shown|required|desired)|which|so that|where we|when we|by the|from the|due to"
+    r",\s+not\b.*$|[,;]?\s+(?:because|since|as (?:we|the|shown|required|desired)|which|so that|where we|when we|by the|from the|due to"
     r"|given that|based on)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )

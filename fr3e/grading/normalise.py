@@ -109,7 +109,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\\\\s*\[-?[\d.]+(?:pt|em|ex|mm|cm)\]", r"\\\\ "),
         (r"(?<!\\)\\[\[\]()]", " "),  # delimiters of mathematics
         (r"(?<!\\)\$", " "),
-        (r"(?<!\\)\\!", ""),
+        (r"(?<!\\)\\!\s*", ""),
+        (r"(?:\{\s*\})?[_^]\s*\{?\s*(\d+|[a-z])\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*C\s*\}|C)\s*_\s*\{?\s*(\d+|[a-z])\s*\}?", r"\\binom{\1}{\2}"),
         (r"\{,\}|\{ , \}", ","),
         (r"(?<!\\)\\(?:[,;:> ]|quad(?![a-z])|qquad(?![a-z])|thinspace|enspace|hfill|noindent|displaystyle|textstyle"
          r"|scriptstyle|limits|nolimits|strut|null(?![a-z]))", " "),
@@ -146,9 +147,14 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:\\?textdegree|\\degrees?)(?![a-z])", r"^{\\circ}"),
         (r"\^\s*\\circ(?![a-z])", r"^{\\circ}"),
         (r"\^\s*\{\s*\\circ\s*\}", r"^{\\circ}"),
-        (r"\\(?:implies|Rightarrow|Longrightarrow|therefore)(?![a-z])", r"\\Rightarrow "),
+        (r"\\(?:implies|Rightarrow|Longrightarrow)(?![a-z])", r"\\Rightarrow "),
         (r"(?<=\d)\s*\\Omega\s*$", r" \\text{ohms}"),
         (r"(?<=[\d}])\s*\\mu\s*(?:\\text\{\s*)?([msgFACLV])\s*\}?\s*$", r" \\text{u\1}"),
+        (r"\^\s*\{?\s*\\text\s*\{\s*(st|nd|rd|th)\s*\}\s*\}?|(?<=\d)\s*\^\s*\{\s*(st|nd|rd|th)\s*\}", r" \\text{th}"),
+        (r"(?<=[a-z]{2})\.(?=\s+[a-z])", ""),
+        (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge|checkmark|therefore|because"
+         r"|underline|cancel|uline|centering|mathstrut|ensuremath)(?![a-zA-Z])|~", " "),
+        (r"\\text\s*\{\s*[.,;:!]*\s*\}", " "),
         (r"<=|=<", r" \\le "),
         (r">=|=>", r" \\ge "),
         (r"!=|<>|=/=", r" \\ne "),
@@ -174,6 +180,8 @@ def clean(text: str) -> str:
     stripped = text.strip()
     if stripped.startswith("**") and stripped.endswith("**") and len(stripped) > 4:
         text = stripped[2:-2]
+    if len(stripped) > 2 and stripped[0] == stripped[-1] and stripped[0] in "\"'":
+        text = stripped[1:-1]
     if stripped.startswith("`") and stripped.endswith("`"):
         text = stripped.strip("`")
     for pattern, replacement in _RULES:

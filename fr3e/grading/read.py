@@ -8,6 +8,7 @@ from fr3e.grading.expression import END, Node, contains, parse_expression, symbo
 from fr3e.grading.forms import (
     EVERYTHING,
     NOTHING,
+    Based,
     Form,
     Listing,
     Matrix,
@@ -35,7 +36,7 @@ _MATRIX = re.compile(
 )
 _REAL = {"R": EVERYTHING}
 _LEAD_IN = re.compile(
-    r"^(?:\\text\s*\{\s*)?(?:(?:so|thus|hence|therefore),?\s*)?(?:the\s+)?(?:(?:final|correct|only|required)\s+)?(?:answer|value|solution|result|"
+    r"^(?:\\text\s*\{\s*)?(?:(?:so|thus|hence|therefore),?\s*)?(?:the\s+)?(?:(?:final|correct|only|required)\s+)?(?:answer|value|solution|result|option|choice|"
     r"solution set|answers?|solutions?)\s*(?:is|are|set is|:|=)\s*:?\s*(\})?\s*", re.IGNORECASE,
 )  # fmt: skip
 
@@ -49,6 +50,8 @@ def read(text: str) -> list[Form]:
     for special in (words.read_based(text), words.read_choice(text), words.read_clock(text)):
         if special is not None:
             forms.append(special)
+        if isinstance(special, Based) and special.base == 10 and special.digits.isdigit():
+            forms.append(Value(("n", Fraction(int(special.digits)))))
     joined = join_thousands(text)
     variants = [joined] if joined == text else [joined, text]
     if re.search(r"\d[eE][+-]?\d", text):
@@ -79,7 +82,13 @@ def _as_symbols(tokens: list[Token]) -> list[Token]:
     return result
 
 
+_LABEL = re.compile(r"^\\text\s*\{\s*(?:[^{}]{1,40}:|exactly|only|just)\s*\}\s*:?\s*|^\\text\s*\{[^{}]{1,40}\}\s*:\s*|^(?:exactly|only|just) ")
+
+
 def _strip_lead_in(text: str) -> str:
+    label = _LABEL.match(text)
+    if label is not None and label.end() < len(text):
+        return text[label.end() :]
     match = _LEAD_IN.match(text)
     if match is None or match.end() == len(text):
         return text
@@ -334,6 +343,8 @@ class Reader:
         if before:
             factor = ("neg", ("n", Fraction(1))) if before == "-" else parse_expression(tokenise(before))
             rows = [tuple(("*", factor, cell) for cell in row) for row in rows]
+        if len(rows) == len(rows[0]) == 1 and match["kind"] == "array":
+            return Value(rows[0][0])
         kind = "det" if match["kind"] in ("vmatrix", "Vmatrix") or match["open"] == "|" else "matrix"
         return Matrix(tuple(rows), kind)
 
@@ -528,7 +539,7 @@ def _unit_token(tokens: list[Token], index: int) -> bool:
     if token.kind == "text":
         return not units.blocking(token.value)
     if token.kind == "letters":
-        if units.known(token.value) and len(token.value) >= 2:
+        if token.value in units.ORDINALS or token.value in units.POWERS or (units.known(token.value) and len(token.value) >= 2):
             return True
         if token.value in units.LONE:
             return (index + 1 < len(tokens) and tokens[index + 1].value in ("^", "/")) or index == len(tokens) - 1

@@ -80,6 +80,7 @@ _PLAIN_COMMANDS = {
     "pi": "pi", "sqrt": "sqrt", "infty": "infty", "infinity": "infty", "inf": "infty", "oo": "infty", "Pi": "Pi",
     "cbrt": "cbrt", "abs": "abs", "floor": "floor", "ceil": "ceil", "binom": "binom", "frac": "frac",
 }  # fmt: skip
+_LEADING_NUMBER = re.compile(r"(-?(?:\\?\$)?[\d.]+)\s*-?([A-Za-z][A-Za-z ]*)")
 _NUMPY = re.compile(r"\b(?:np|numpy|math|sympy|sp)\.(?=[a-z])")
 
 
@@ -148,6 +149,9 @@ def _text_token(content: str, gap: bool) -> list[Token]:
         if inner:
             inner[0] = inner[0]._replace(gap=True)
         return inner
+    number = _LEADING_NUMBER.fullmatch(stripped)
+    if number is not None:
+        return [*tokenise(number[1]), Token("text", number[2], True)]
     if stripped in FUNCTIONS | {"arcsin", "arccos", "arctan"}:
         return [Token("cmd", stripped, gap)]
     return [Token("text", " ".join(stripped.replace("~", " ").split()), True)]

@@ -92,11 +92,13 @@ def known(word: str) -> bool:
 
 def blocking(text: str) -> bool:
     """Whether the words of `text` say more than a unit does (alternatives, conditions, hedges, numbers)."""
+    text = re.sub(r"\^\s*\{?\s*-?\s*\d\s*\}?", "", text)
     words = re.findall(r"[a-z.]+", text.lower())
     return bool(re.search(r"[\d?=<>]", text)) or any(w.strip(".") in _CONNECTORS for w in words)
 
 
-_POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
+ORDINALS = {"st", "nd", "rd", "th"}
+POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 
 
 def read_unit(text: str, lone: bool = False) -> Unit:
@@ -113,8 +115,8 @@ def read_unit(text: str, lone: bool = False) -> Unit:
         if word in ("-", "of", "the", "in", "approx"):
             if word != "in" or found:
                 continue
-        if word in _POWERS:
-            pending = _POWERS[word]
+        if word in POWERS:
+            pending = POWERS[word]
             continue
         name = singular(word)
         if name not in UNITS:

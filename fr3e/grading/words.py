@@ -44,6 +44,7 @@ def normal_text(text: str) -> str:
     if re.search(r"[\\^_=<>+*/{}|]", plain):
         return ""
     plain = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", plain.lower())
+    plain = re.sub(r"^\s*(?:it is|it's|this is|they are|that is)\s+", "", plain)
     words = re.findall(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?", plain)
     return " ".join(word for word in words if word not in _DROPPED)
 
@@ -135,6 +136,8 @@ def read_words(text: str) -> list[Form]:
         from fractions import Fraction
 
         forms.append(Value(("n", Fraction(number))))
+    if normal == "infinity":
+        return [Value(("oo",))]
     if normal in _NOTHING:
         forms.append(NOTHING)
     if normal in _EVERYTHING:
