@@ -2,6 +2,9 @@
 
 One prompt's exploration yields state groups; one group holds a state's M rollouts with the state's V, its predecessor's V
 and its alpha. Token ids go end to end: a state is `prompt.token_ids + base.response_ids[:k]`, never text.
+
+Records that hold arrays have a short repr: asyncio.run makes the repr of its main task's result (CPython 3.11, 3.12), which
+with whole arrays took longer than the exploration itself.
 """
 
 from collections.abc import Callable
@@ -40,7 +43,7 @@ class Request:
     top_p: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Completion:
     """What the policy wrote: ids [T] with the stop token where there is one, log-probs [T] and entropies [T] (nats)
     at the request's temperature over the full vocabulary; `finished` is False where the token budget ended it."""
@@ -51,6 +54,9 @@ class Completion:
     finished: bool
     cached_tokens: int = 0
     topk_entropies: Floats | None = None
+
+    def __repr__(self) -> str:
+        return f"<Completion of {len(self.token_ids)} tokens>"
 
 
 class Generate(Protocol):
@@ -78,7 +84,7 @@ class Means:
     update: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rollout:
     """One response = prefix + continuation, arrays over the whole response [T]; the prefix's are the base's own."""
 
@@ -95,13 +101,16 @@ class Rollout:
         """r in {0, 1} (Eq. 12)."""
         return float(self.verdict.kind == "correct")
 
+    def __repr__(self) -> str:
+        return f"<Rollout {self.prefix_len} + {self.continuation_len} tokens, {self.verdict.kind}>"
+
     @property
     def continuation_len(self) -> int:
         """Tokens that were generated for this rollout."""
         return len(self.response_ids) - self.prefix_len
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StateGroup:
     """The M rollouts of one state S_j with the facts of Eq. 13-14.
 
@@ -127,6 +136,9 @@ class StateGroup:
     first_return: bool = False
     scope: tuple[float, float] | None = None
     chains: tuple[tuple[tuple[int, float], ...], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<StateGroup {self.uid}, {len(self.rollouts)} rollouts, V {self.value:.3f}>"
 
     @property
     def uid(self) -> str:
@@ -163,7 +175,7 @@ class Cost:
     cached: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exploration:
     """Everything one prompt gave: its first rollouts, base trajectories, anchors, and all state groups (also filtered ones).
 
@@ -179,3 +191,6 @@ class Exploration:
     dropped: str | None
     duplicates: int = 0
     cost: Cost = field(default_factory=Cost)
+
+    def __repr__(self) -> str:
+        return f"<Exploration of {self.prompt.uid}, {len(self.groups)} groups>"

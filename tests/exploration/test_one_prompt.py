@@ -340,3 +340,12 @@ def _top_surprisal(base, profile) -> tuple[int, ...]:
     return choose_anchors(
         profile.entropies[:n], config, eligible_T=eligible, surprisal_T=-profile.logprobs[:n], seed=""
     )
+
+
+def test_records_with_arrays_have_a_short_repr() -> None:
+    """asyncio.run makes the repr of its task's result; with whole arrays that took longer than the exploration."""
+    result = run(configured())
+    rollout = result.groups[0].rollouts[0]
+    for record in (result, result.groups[0], rollout):
+        assert len(repr(record)) < 120
+    assert repr(rollout) == f"<Rollout 0 + {rollout.continuation_len} tokens, {rollout.verdict.kind}>"
