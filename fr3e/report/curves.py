@@ -86,7 +86,7 @@ def grid(curves: Sequence[Curve], axis: Axis) -> Array:
 
 
 def window_of(points: int) -> int:
-    """Width of the moving mean: a tenth of the curve, odd; curves of fewer than 20 points (probes) stay as they are."""
+    """Width of the moving mean: a tenth of the curve, odd; curves of fewer than 20 points stay as they are."""
     return 1 if points < 20 else max(1, points // 10) | 1
 
 
@@ -101,17 +101,17 @@ def smoothed(y: Array, window: int) -> Array:
     return (total[index + reach + 1] - total[index - reach]) / (2 * reach + 1)
 
 
-def band(curves: Sequence[Curve], axis: Axis, confidence: float = 0.95) -> Band | None:
+def band(curves: Sequence[Curve], axis: Axis, confidence: float = 0.95, *, smooth: bool = False) -> Band | None:
     """Mean and interval over seeds on the common range of x, each seed interpolated linearly; None without data.
 
-    Each seed is smoothed over `window_of` its points before the interval is taken, since what differs between seeds is
-    the course of training, not the noise of one update.
+    With `smooth` each seed is smoothed over `window_of` its points before the interval is taken, since what differs
+    between seeds is the course of training, not the noise of one update.
     """
     curves = [c for c in curves if len(c.x)]
     if not curves:
         return None
     x = grid(curves, axis)
-    window = window_of(max(len(c.x) for c in curves))
+    window = window_of(max(len(c.x) for c in curves)) if smooth else 1
     mean, low, high = mean_interval(np.stack([np.interp(x, c.x, smoothed(c.y, window)) for c in curves]), confidence)
     raw = np.mean([np.interp(x, c.x, c.y) for c in curves], axis=0)
     return Band(x, mean, low, high, raw, len(curves), window)

@@ -62,11 +62,16 @@ def draw_bars(table: pd.DataFrame, plan: ReportPlan) -> Figure:
             for model, title in plan.models.items()
         ]
     width = max(len(groups) for _, groups in rows)
-    figure, grid = pyplot.subplots(len(rows), 1, squeeze=False, figsize=(max(4.6, 1.15 * width + 0.8), 2.5 * len(rows)))
+    figure, grid = pyplot.subplots(
+        len(rows), 1, squeeze=False, figsize=(max(5.2, 1.15 * width + 0.8), 2.5 * len(rows) + 0.3)
+    )
     for axes, (title, groups) in zip(grid[:, 0], rows, strict=True):
         name = plan.benchmarks[benchmarks[0]].title if len(benchmarks) == 1 else title
         draw_groups(axes, table, groups, methods)
         axes.set_title(f"{name} ({protocols(plan, benchmarks)})")
+    handles = {t: h for axes in grid[:, 0] for h, t in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if handles:
+        figure.legend(handles.values(), handles, loc="outside upper center", ncols=len(handles), handlelength=2)
     return figure
 
 
@@ -98,9 +103,6 @@ def draw_groups(axes: Any, table: pd.DataFrame, groups: list[tuple[str, str, str
     axes.set_ylabel("accuracy")
     axes.yaxis.set_major_formatter(style.PERCENT)
     axes.grid(axis="x", visible=False)
-    if seen:
-        axes.legend(loc="upper right", ncols=len(seen))
-        axes.set_ylim(top=axes.get_ylim()[1] * 1.16)
 
 
 def draw_bar(

@@ -16,18 +16,24 @@ from fr3e.report.runs import method_title
 
 
 def draw_curves(table: pd.DataFrame, models: Mapping[str, str], methods: list[str], panels: Sequence[Panel]) -> Figure:
-    """Rows are panels, columns the x axes of each model; an absent model's column says "not run"."""
-    columns = [(model, axis) for model in models for axis in AXES]
-    rows = max(len(panels), 1)
-    figure, grid = pyplot.subplots(
-        rows, len(columns), squeeze=False, figsize=(style.PANEL_WIDTH * len(columns), style.PANEL_HEIGHT * rows + 0.35)
-    )
+    """One model: a row per panel, a column per x axis. Several: a row per panel and x axis, a column per model.
+
+    An absent model's panels say "not run".
+    """
+    single = len(models) == 1
+    rows = [(panel, axis) for panel in panels for axis in ((None,) if single else AXES)] or [(None, None)]
+    columns = [(model, axis) for model in models for axis in (AXES if single else (None,))]
+    size = (style.PANEL_WIDTH * len(columns), style.PANEL_HEIGHT * len(rows) + 0.35)
+    figure, grid = pyplot.subplots(len(rows), len(columns), squeeze=False, figsize=size)
     drawn: dict[str, Any] = {}
-    for r, panel in enumerate(panels):
-        for c, (model, axis) in enumerate(columns):
-            axes = grid[r][c]
+    for r, (panel, row_axis) in enumerate(rows):
+        for c, (model, column_axis) in enumerate(columns):
+            axes, axis = grid[r][c], row_axis or column_axis
+            if panel is None:
+                style.not_run(axes, models[model])
+                continue
             part = table[(table.model == model) & (table.protocol == panel.protocol) & (table.axis == axis)]
-            title = panel.title if len(models) == 1 else f"{models[model]}\n{panel.title}"
+            title = panel.title if single else f"{models[model]}: {panel.title}"
             if part.empty:
                 style.not_run(axes, title if axis == AXES[0] else "")
                 continue
@@ -36,12 +42,12 @@ def draw_curves(table: pd.DataFrame, models: Mapping[str, str], methods: list[st
                 if not line.empty:
                     drawn.setdefault(*draw_line(axes, line, method, methods))
             if axis == AXES[0]:
-                axes.set_title(title)
+                axes.set_title(title, size=None if single else 7.5)
+            if c == 0:
                 axes.set_ylabel(panel.ylabel)
-            finish(axes, panel, axis, part["mean"])
-        share_y(grid[r])
-    if not panels:
-        style.not_run(grid[0][0])
+            finish(axes, panel, str(axis), part["mean"])
+    for pair in list(grid) if single else zip(*(grid[start::2].reshape(-1) for start in (0, 1)), strict=False):
+        share_y(pair)
     if drawn:
         figure.legend(list(drawn.values()), list(drawn), loc="outside upper center", ncols=len(drawn))
     return figure
@@ -73,58 +79,66 @@ def draw_line(axes: Any, line: pd.DataFrame, method: str, methods: list[str]) ->
     return style.label(method, int(line.seeds.iloc[0])), handle
 
 
-def share_y(row: Sequence[Any]) -> None:
+def share_y(panels: Sequence[Any]) -> None:
     """The two x axes of one panel have one y range, so that they can be compared."""
-    for left, right in zip(row[::2], row[1::2], strict=True):
-        low = min(left.get_ylim()[0], right.get_ylim()[0])
-        high = max(left.get_ylim()[1], right.get_ylim()[1])
-        left.set_ylim(low, high)
-        right.set_ylim(low, high)
+    shown = [axes for axes in panels if axes.lines]
+    if shown:
+        low, high = min(axes.get_ylim()[0] for axes in shown), max(axes.get_ylim()[1] for axes in shown)
+        for axes in shown:
+            axes.set_ylim(low, high)
 
 
 def draw_heat(table: pd.DataFrame, models: Mapping[str, str], methods: list[str]) -> Figure:
     """Fig. 9: a row per model and protocol, a column per method; colour is the share of groups."""
     rows = [(model, protocol) for model in models for protocol in (LOGGED, COMMON)]
-    figure, grid = pyplot.subplots(
-        len(rows),
-        len(methods),
-        squeeze=False,
-        figsize=(style.PANEL_WIDTH * len(methods), (style.PANEL_HEIGHT + 0.35) * len(rows)),
-    )
+    size = (style.PANEL_WIDTH * len(methods) + 0.7, (style.PANEL_HEIGHT + 0.4) * len(rows))
+    figure, grid = pyplot.subplots(len(rows), len(methods), squeeze=False, figsize=size)
     top = float(table.share.quantile(0.995)) if len(table) else 1.0
     mesh = None
     for r, (model, protocol) in enumerate(rows):
         for c, method in enumerate(methods):
             axes = grid[r][c]
             part = table[(table.model == model) & (table.protocol == protocol) & (table.method == method)]
-            what = "state groups, as logged" if protocol == LOGGED else "root groups, equal size"
+            what = "state groups, as logged" if protocol == LOGGED else "root groups of equal size, common protocol"
             title = method_title(method) if len(models) == 1 else f"{models[model]}, {method_title(method)}"
             if part.empty:
-                style.not_run(axes, title)
+                style.not_run(axes, f"{title}\n{what}")
                 continue
             mesh = draw_mesh(axes, part, top)
             seeds = int(part.seeds.max())
-            axes.set_title(f"{title} ({'one seed' if seeds == 1 else f'{seeds} seeds'}): {what}", pad=4, size=7.5)
+            axes.set_title(f"{title} ({'one seed' if seeds == 1 else f'{seeds} seeds'})\n{what}", pad=4, size=7.5)
             axes.set_xlabel("update")
             axes.set_ylabel(f"successes of {int(part.of.iloc[0])}")
     if mesh is not None:
-        figure.colorbar(mesh, ax=grid, label="share of groups", format=style.PERCENT, extend="max", pad=0.015)
+        bar = {
+            "format": style.PERCENT,
+            "extend": "max",
+            "pad": 0.015,
+            "aspect": 35,
+            "shrink": 1 if len(rows) < 3 else 0.4,
+        }
+        figure.colorbar(mesh, ax=grid, label="share of groups", **bar)
     return figure
 
 
 def draw_mesh(axes: Any, part: pd.DataFrame, top: float) -> Any:
     """Successes x update as cells, with generated tokens along the upper edge."""
-    cells = part.pivot(index="successes", columns="update", values="share").to_numpy(float)
-    updates = np.sort(part["update"].unique()).astype(float)
-    tokens = part.groupby("update").tokens.first().to_numpy(float)
-    edges = np.append(updates - 0.5, updates[-1] + 0.5)
-    mesh = axes.pcolormesh(edges, np.arange(cells.shape[0] + 1) - 0.5, cells, vmin=0, vmax=top, rasterized=False)
+    cells = part.pivot(index="successes", columns="last_update", values="share")
+    spans = part.groupby("last_update").first()
+    starts, ends = spans.first_update.to_numpy(float), spans.index.to_numpy(float)
+    # A span without groups in any seed leaves a gap, not a stretched neighbour.
+    mesh = None
+    for run in np.split(np.arange(len(ends)), np.flatnonzero(starts[1:] > ends[:-1] + 1) + 1):
+        edges = np.append(starts[run] - 0.5, ends[run[-1]] + 0.5)
+        values = cells.to_numpy(float)[:, run]
+        mesh = axes.pcolormesh(edges, np.arange(len(cells) + 1) - 0.5, values, vmin=0, vmax=top)
     axes.grid(False)
     axes.xaxis.set_major_locator(style.whole_numbers())
     axes.yaxis.set_major_locator(style.whole_numbers())
-    if len(updates) > 1 and tokens[-1] > tokens[0]:
+    tokens = spans.tokens.to_numpy(float)
+    if len(ends) > 1 and (np.diff(tokens) > 0).all():
         upper = axes.secondary_xaxis(
-            "top", functions=(lambda u: np.interp(u, updates, tokens), lambda t: np.interp(t, tokens, updates))
+            "top", functions=(lambda u: np.interp(u, ends, tokens), lambda t: np.interp(t, tokens, ends))
         )
         ticks = style.whole_numbers(4).tick_values(tokens[0], tokens[-1])
         ticks = ticks[(ticks >= tokens[0]) & (ticks <= tokens[-1])]

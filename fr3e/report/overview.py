@@ -37,9 +37,9 @@ def write_overview(plan: Path, out: Path) -> None:
         lead=lead(resolved, judged),
         facts=facts(resolved, runs),
         run_rows=run_rows(resolved, runs),
-        table1=Markup(embedded(results / "table1.html")),
+        table1=Markup(embedded(results / "table1.html").partition("</h3>")[2]),
         cost=Markup(embedded(results / "cost.html")),
-        claims=claim_rows(judged),
+        claims=claim_rows(judged, list(resolved.models.values())),
         counts=[(word, n) for word in STATUSES if (n := sum(item.status == word for item in judged))],
         css_class=css_class,
         rules=Markup(document("claims.md")),
@@ -72,7 +72,7 @@ def lead(plan: ReportPlan, judged: Sequence[Judged]) -> str:
             if low > 0 or high < 0
             else "the interval contains 0, so neither is shown to be better"
         )
-        interval = f"{plan.report.confidence:.0%} interval {low:+.1f} to {high:+.1f}"
+        interval = f"{plan.report.confidence:.0%} interval {low:+.1f} to {high:+.1f}".replace("-", "−")
         parts.append(
             f"On {title}, {first} ends {abs(value):.1f} points {word} {second} on average ({interval}): {verdict}."
         )
@@ -191,23 +191,21 @@ def run_rows(plan: ReportPlan, runs: Sequence[Run]) -> list[RunRow]:
 def embedded(source: Path) -> str:
     """The body of one of our own pages, its heading left to this page; a note where it is absent."""
     if not source.is_file():
-        return '<p class="caption">not run</p>'
+        return '<h3></h3><p class="caption">not run</p>'
     return pages.body_of(source.read_text(encoding="utf-8")).replace("<h2>", "<h3>").replace("</h2>", "</h3>")
 
 
-def claim_rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
-    """Claims with the wording and source of docs/claims.md."""
-    words = claim_words()
-    return [
-        {
-            "id": item.id,
-            "claim": words.get(item.id, (item.id, ""))[0],
-            "source": words.get(item.id, ("", ""))[1],
-            "status": item.status,
-            "lines": [str(comparison) for comparison in item.comparisons] or [item.reason],
-        }
-        for item in judged
-    ]
+def claim_rows(judged: Sequence[Judged], titles: Sequence[str]) -> list[dict[str, Any]]:
+    """Claims with the wording and source of docs/claims.md, and which models (`titles`) they leave out."""
+    words, rows = claim_words(), []
+    for item in judged:
+        lines = [str(comparison) for comparison in item.comparisons] or [item.reason]
+        missing = [title for title in titles if not any(c.what.startswith(f"{title},") for c in item.comparisons)]
+        if item.comparisons and missing:
+            lines.append(f"Not run: {', '.join(missing)}")
+        claim, source = words.get(item.id, (item.id, ""))
+        rows.append({"id": item.id, "claim": claim, "source": source, "status": item.status, "lines": lines})
+    return rows
 
 
 def claim_words() -> dict[str, tuple[str, str]]:

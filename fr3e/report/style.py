@@ -59,7 +59,7 @@ def style_file() -> Path:
 def not_run(axes: Any, title: str = "") -> None:
     """An empty panel that says why it is empty."""
     axes.set(xticks=[], yticks=[])
-    axes.set_title(title)
+    axes.set_title(title, size=7.5)
     axes.grid(False)
     for side in axes.spines.values():
         side.set_visible(False)

@@ -74,5 +74,15 @@ def test_updates_keep_their_own_points() -> None:
     assert line.mean.tolist() == [0.0, 2.0, 4.0]
 
 
+def test_only_smoothed_bands_differ_from_the_raw_mean() -> None:
+    zigzag = Curve(np.arange(30.0), np.arange(30) % 2 * 1.0)
+    plain, smooth = band([zigzag], "updates"), band([zigzag], "updates", smooth=True)
+    assert plain.window == 1
+    assert plain.mean.tolist() == plain.raw.tolist() == zigzag.y.tolist()
+    assert smooth.window == 3
+    assert smooth.raw.tolist() == zigzag.y.tolist()
+    assert smooth.mean[10] == pytest.approx(2 / 3)
+
+
 def test_no_data_gives_no_band() -> None:
     assert band([Curve(np.empty(0), np.empty(0))], "updates") is None

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 from math import isnan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from fr3e.report.figures_data import (
     reduced_histogram,
     reduced_share,
 )
-from fr3e.report.runs import load_runs
+from fr3e.report.runs import Run, load_runs
 
 
 def test_shares_are_of_all_groups_before_filtering() -> None:
@@ -98,8 +99,19 @@ def test_models_without_runs_have_no_rows(in_demo, demo_plan) -> None:
 
 def test_heat_map_columns_sum_to_1_and_the_common_rows_have_equal_size(in_demo, demo_plan) -> None:
     heat = heat_table(load_runs(demo_plan), ["toy"], demo_plan.methods)
-    sums = heat.groupby(["method", "protocol", "update"]).share.sum()
+    sums = heat.groupby(["method", "protocol", "last_update"]).share.sum()
     assert sums.to_numpy() == pytest.approx(np.ones(len(sums)))
     assert set(heat[heat.protocol == COMMON].of) == {8}
     assert set(heat[(heat.protocol == LOGGED) & (heat.method == "grpo_pp")].of) == {16}
     assert not any(isnan(share) for share in heat.share)
+
+
+def test_long_runs_pool_updates_into_at_most_fifty_spans(demo_plan) -> None:
+    # 120 updates in spans of 3; the first span pools counts 1, 2, 3 of one group size: (0 + 2 + 3) right of 6.
+    rows = tuple({"update": u, "tokens_total": 10 * u, "successes": [u == 1, u - (u == 1)]} for u in range(1, 121))
+    heat = heat_table([Run("t", "toy", "fr3e", 0, Path("nowhere"), rows, None, None)], ["toy"], ["fr3e"])
+    assert heat.last_update.nunique() == 40
+    first = heat[heat.last_update == 3]
+    assert first.first_update.tolist() == [1, 1]
+    assert first.share.tolist() == pytest.approx([1 / 6, 5 / 6])
+    assert set(first.tokens) == {30}
