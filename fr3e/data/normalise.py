@@ -58,9 +58,17 @@ def plain(value: Any) -> str:
         text = text[:-1]
     if THOUSANDS.fullmatch(text):
         text = text.replace(",", "")
+    whole = re.fullmatch(r"(?:\\\[|\\\()?\s*(\\boxed\s*\{.*\})\s*(?:\\\]|\\\))?", text)
+    text = (last_box(whole.group(1)) or "").strip() if whole else text
     if not text:
         raise Unusable("empty gold")
+    if not _balanced(text):
+        raise Unusable(f"the gold is cut off (a brace is missing in {text[-30:]!r})")
     return text
+
+
+def _balanced(text: str) -> bool:
+    return len(re.findall(r"(?<!\\)\{", text)) == len(re.findall(r"(?<!\\)\}", text))
 
 
 def integer(value: Any) -> str:

@@ -11,12 +11,14 @@ import pytest
 import yaml
 
 from fr3e.data.assemble import assemble
+from fr3e.data.lock import compare, make
 from fr3e.data.mix import read_mix
 from fr3e.data.records import load_records
 from fr3e.data.sources import load_sources, locate
 from fr3e.data.tokens import prompt_lengths
 from fr3e.errors import UserError
 from fr3e.evaluation.prompts import render
+from tests.conftest import ROOT
 from tests.data.small import make_mirror, write_list
 
 
@@ -223,7 +225,10 @@ def test_a_mix_that_leaves_nothing_or_asks_for_levels_that_are_not_there(small):
 @pytest.mark.slow
 def test_real_training_golds_row_by_row(mirror):
     sources = load_sources().choose(None, "train")
-    for name, rows, unusable in (("simplelr", 8523, ["5054", "5158"]), ("deepscaler", 40308, [])):
+    for name, rows, unusable in (
+        ("simplelr", 8523, ["5054", "5158"]),
+        ("deepscaler", 40308, ["level5-train:2668", "level5-train:3416"]),
+    ):
         records = load_records(locate(mirror, name, sources[name]))
         assert len(records) == len({record.id for record in records}) == rows
         assert [record.source_row for record in records if record.gold is None] == unusable
@@ -233,17 +238,20 @@ def test_real_training_golds_row_by_row(mirror):
 
 
 @pytest.mark.slow
-def test_the_real_mix_has_its_known_numbers(mirror, tmp_path):
-    assemble(mirror, tmp_path, {}, None, 1024)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+def test_the_real_data_are_those_of_the_committed_lock(mirror, tmp_path):
+    """data.dvc at the root is current: sources, code and lock belong together."""
+    data = tmp_path / "data"
+    make(data, mirror, {})
+    assert compare(data, ROOT / "data.dvc") == []
+    manifest = json.loads((data / "manifest.json").read_text())
     assert manifest["rows"]["read"] == {"deepscaler": 40308, "simplelr": 8523}
-    assert sum(manifest["rows"]["kept"].values()) + sum(manifest["rows"]["dropped"].values()) == 48831
+    kept, dropped = (sum(manifest["rows"][name].values()) for name in ("kept", "dropped"))
+    assert kept + dropped == 48831 and pq.read_metadata(data / "train.parquet").num_rows == kept
     assert manifest["shared_questions"]["deepscaler and simplelr"] >= 5480
-    counts = manifest["overlap"]["counts"]
     # Lower bounds from earlier counts of the same files.
+    counts = manifest["overlap"]["counts"]
     assert counts["deepscaler"]["math500"]["latex"] >= 10 and counts["deepscaler"]["math500"]["exact"] == 1
     assert counts["deepscaler"]["olympiadbench"]["latex"] >= 4
     assert counts["deepscaler"]["gaokao2023en"]["latex"] >= 4
     assert counts["simplelr"]["olympiadbench"]["latex"] >= 6
     assert counts["simplelr"]["math500"]["latex"] == 0
-    assert pq.read_metadata(tmp_path / "train.parquet").num_rows == sum(manifest["rows"]["kept"].values())

@@ -41,6 +41,7 @@ def test_last_balanced_box(text, box):
         ("$35,000$", "35000"),
         (r"11,\! 111,\! 111,\! 100", "11111111100"),
         (r"(1,\! 2)", "(1, 2)"),
+        (r"\[ \boxed{\left(\frac{c}{2}, 1\right)} \]", r"\left(\frac{c}{2}, 1\right)"),
         ("$1,2,3$", "1,2,3"),
         ("36,36,108", "36,36,108"),
         ("$87.50", "87.50"),
@@ -54,7 +55,7 @@ def test_plain(value, gold):
     assert normalise.plain(value) == gold
 
 
-@pytest.mark.parametrize("value", ["", "  ", "$$", None, math.inf, math.nan])
+@pytest.mark.parametrize("value", ["", "  ", "$$", None, math.inf, math.nan, r"\frac{1}{2", r"\boxed{}", "1}"])
 def test_plain_without_an_answer_is_unusable(value):
     with pytest.raises(Unusable):
         normalise.plain(value)
