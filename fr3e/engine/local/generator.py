@@ -51,7 +51,9 @@ class Written:
 def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Any:
     """A causal language model from a local folder, for inference; float32 on the CPU, the stored type elsewhere."""
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging as transformers_logging
 
+    transformers_logging.disable_progress_bar()
     if not (Path(folder) / "config.json").is_file():
         raise UserError(f"{folder}: not a model folder (no config.json); give the folder of a transformers model")
     dtype: Any = torch.float32 if torch.device(device).type == "cpu" else "auto"

@@ -15,7 +15,9 @@ def load_for_training(run: RunConfig) -> tuple[Any, torch.device]:
     """The base model in float32, without dropout, and its device: the CPU for models the plain path serves, else a GPU
     where there is one. Positions that prompt and response need and the model lacks are a `UserError`."""
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging as transformers_logging
 
+    transformers_logging.disable_progress_bar()
     if not (Path(run.base) / "config.json").is_file():
         raise UserError(f"{run.base}: not a model folder (no config.json); make the base model first (fr3e base)")
     module = AutoModelForCausalLM.from_pretrained(run.base, dtype=torch.float32, local_files_only=True).eval()

@@ -86,13 +86,14 @@ def run_identity(run: RunConfig) -> str:
     settings = run.training.model_dump(mode="json", exclude={"checkpoint", "verl", "engine"})
     files = [Path(run.data), *(Path(path) for _, path in sorted(run.benchmarks.items()))]
     parts = sorted(path for path in Path(run.base).iterdir() if path.suffix in {".safetensors", ".json", ".txt"})
+    parts = [path for path in parts if not path.name.startswith("manifest.json")]  # when and where it was made
     content = {
         "settings": settings,
         "seed": run.seed,
         "model": run.model.model_dump(mode="json", exclude={"base"}),
         "benchmarks": sorted(run.benchmarks),
         "files": [sha256(path) for path in files],
-        "base": {path.name: sha256(path) for path in parts if path.name != "manifest.json"},
+        "base": {path.name: sha256(path) for path in parts},
         "code": fingerprint.code("train-local"),
         "torch": torch.__version__,
     }
