@@ -12,7 +12,7 @@ hash = $(shell cat $(1) | sha256sum | cut -c1-16)
 READY := $(VENV)/ready-$(call hash,constraints/default.txt pyproject.toml)
 READY_VERL := $(VENV_VERL)/ready-$(call hash,constraints/verl.txt pyproject.toml workflow/scripts/install_verl_env.sh)
 
-.PHONY: help demo demo-ablations report test test-fast test-verl test-slurm lint format schema clean
+.PHONY: help demo demo-ablations test test-workflow test-verl test-slurm lint format schema clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,7 +38,10 @@ demo-ablations: $(READY) ## every arm of config/demo.yaml, with its ablation tab
 
 test: $(READY) ## lint and all tests that need neither verl nor Slurm
 	$(MAKE) --no-print-directory lint
-	$(BIN)/python -m pytest -m "not verl and not slurm and not gpu" -n $(CORES) --dist loadfile tests
+	$(BIN)/python -m pytest -m "not workflow and not verl and not slurm and not gpu" -n $(CORES) --dist loadfile tests
+
+test-workflow: $(READY) ## the real Snakemake: whole DAG, reruns, kills, locks, provenance
+	$(BIN)/python -m pytest -m workflow tests
 
 test-verl: $(READY_VERL) ## FR3E on verl: Ray, FSDP2, vLLM on the CPU
 	$(VENV_VERL)/bin/python -m pytest -m verl tests

@@ -31,6 +31,10 @@ rule all:
         rules.overview_page.output,
         rules.data_page.output,
         kept_checkpoints(),
+        # Named although the report is made from them: what stands only between two stages is not made anew when deleted.
+        run_records(METHOD_RUNS, "model/manifest.json"),
+        scores(TAGS),
+        verdicts(TAGS),
 
 
 rule arms:

@@ -22,7 +22,10 @@ class Checkout:
     def make(cls, folder: Path) -> "Checkout":
         """Copy what git would commit here into `folder` and commit it there."""
         listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
         ).stdout
         for name in filter(None, listed.decode().split("\0")):
             source, target = ROOT / name, folder / name
@@ -44,24 +47,52 @@ class Checkout:
     def environment(self) -> dict[str, str]:
         """`fr3e` is this checkout's, whatever is installed."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("FR3E_", "SLURM_", "SNAKEMAKE"))}
-        return kept | {"PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PYTHONDONTWRITEBYTECODE": "1"}
+        return kept | {
+            "PYTHONPATH": str(self.folder),
+            "OMP_NUM_THREADS": "1",
+            "OMP_WAIT_POLICY": "passive",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
 
     def git(self, *arguments: str) -> str:
         identity = ["-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "gc.auto=0"]
-        return subprocess.run(["git", *identity, *arguments], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            ["git", *identity, *arguments], cwd=self.folder, capture_output=True, text=True, check=True
+        ).stdout
 
     def run(self, *arguments: str, check: bool = True, timeout: float = 600) -> subprocess.CompletedProcess[str]:
         """Run a command of this environment's Python folder (snakemake, fr3e through -m) in the checkout."""
         done = subprocess.run(
-            [sys.executable, "-m", *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
+            [sys.executable, "-m", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
         if check and done.returncode != 0:
-            raise AssertionError(f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+            raise AssertionError(
+                f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+            )
         return done
 
-    def snakemake(self, *arguments: str, config: str = TINY, check: bool = True, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+    def snakemake(
+        self, *arguments: str, config: str = TINY, check: bool = True, timeout: float = 600
+    ) -> subprocess.CompletedProcess[str]:
         """The real Snakemake with the local profile."""
-        return self.run("snakemake", "--profile", "workflow/profiles/local", "--configfile", config, "--cores", "2", *arguments, check=check, timeout=timeout)
+        return self.run(
+            "snakemake",
+            "--profile",
+            "workflow/profiles/local",
+            "--configfile",
+            config,
+            "--cores",
+            "2",
+            *arguments,
+            check=check,
+            timeout=timeout,
+        )
 
     def due(self, config: str = TINY) -> dict[str, int]:
         """Rule -> number of jobs that Snakemake would run now (the target `all` left out)."""

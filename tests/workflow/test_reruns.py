@@ -10,7 +10,7 @@ import pytest
 
 from tests.workflow.checkout import TINY, Checkout
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.workflow
 
 REPORT = {"table1_files": 1, "figure_files": 1, "overview_page": 1}
 PAGES = REPORT | {"cost_files": 1, "explorer_page": 1}
@@ -38,7 +38,11 @@ def project(finished: Checkout, tmp_path: Path) -> Iterator[Checkout]:
 
 
 def touch_everything(project: Checkout) -> None:
-    for path in [*(project.folder / "fr3e").rglob("*.py"), *(project.folder / "config").rglob("*.yaml"), *(project.folder / "results/tiny/data").rglob("*.parquet")]:
+    for path in [
+        *(project.folder / "fr3e").rglob("*.py"),
+        *(project.folder / "config").rglob("*.yaml"),
+        *(project.folder / "results/tiny/data").rglob("*.parquet"),
+    ]:
         os.utime(path)
 
 
@@ -75,7 +79,10 @@ def delete(name: str) -> Callable[[Checkout], None]:
 
 CODE = "\n\ndef unused() -> int:\n    return 1\n"
 EDITS: dict[str, tuple[Callable[[Checkout], None], dict[str, int]]] = {
-    "one method's learning rate": (edit(TINY, "  grpo_pp: {fr3e:", "  grpo_pp: {optim: {lr: 2.0e-4}, fr3e:"), {"plan": 1} | RETRAINED_ONE),
+    "one method's learning rate": (
+        edit(TINY, "  grpo_pp: {fr3e:", "  grpo_pp: {optim: {lr: 2.0e-4}, fr3e:"),
+        {"plan": 1} | RETRAINED_ONE,
+    ),
     "a plot function": (append("fr3e/report/figures_curves.py", CODE), {"figure_files": 1}),
     "a shared algorithm function": (append("fr3e/algorithm/loss.py", CODE), RETRAINED_ALL),
     "the grader": (append("fr3e/grading/compare.py", CODE), {"grade": 6} | SCORED),
@@ -89,10 +96,16 @@ EDITS: dict[str, tuple[Callable[[Checkout], None], dict[str, int]]] = {
     "touched files": (touch_everything, {}),
     "a branch switch and back": (switch_branch_and_back, {}),
     "a deleted table": (delete("results/tiny/table1.md"), {"table1_files": 1, "overview_page": 1}),
-    "a deleted verdict file": (delete("results/tiny/evaluation/base-toy/far/verdicts.parquet"), {"grade": 1, "score": 1} | REPORT),
+    "a deleted verdict file": (
+        delete("results/tiny/evaluation/base-toy/far/verdicts.parquet"),
+        {"grade": 1, "score": 1} | REPORT,
+    ),
     "a changed pin": (append("constraints/default.txt", "another-package==1.0\n"), ALL_MODELS),
     "a remark in the pins": (append("constraints/default.txt", "# a remark\n"), {}),
-    "one more seed": (edit(TINY, "seeds: [0]", "seeds: [0, 1]"), {"plan": 5, "train": 2, "export": 2, "sample": 2, "grade": 4, "score": 2} | PAGES),
+    "one more seed": (
+        edit(TINY, "seeds: [0]", "seeds: [0, 1]"),
+        {"plan": 5, "train": 2, "export": 2, "sample": 2, "grade": 4, "score": 2} | PAGES,
+    ),
 }
 
 
@@ -106,21 +119,31 @@ def test_an_edit_reruns_exactly_what_it_changes(project: Checkout, name: str) ->
 def test_a_new_benchmark_samples_only_itself(project: Checkout) -> None:
     near = project.folder / "results/tiny/evaluation/toy-fr3e-s0/near/generations.parquet"
     before = near.stat().st_mtime_ns
-    project.edit(TINY, "evaluation:\n", "  new: {title: New, protocols: [greedy], family: {min_ops: 2, max_ops: 2, problems: 5, seed: 13}}\nevaluation:\n")
+    project.edit(
+        TINY,
+        "evaluation:\n",
+        "  new: {title: New, protocols: [greedy], family: {min_ops: 2, max_ops: 2, problems: 5, seed: 13}}\nevaluation:\n",
+    )
     due = project.due()
-    assert {rule: due.get(rule, 0) for rule in ("synthetic_data", "train", "base_model", "export")} == dict.fromkeys(("synthetic_data", "train", "base_model", "export"), 0)
+    assert {rule: due.get(rule, 0) for rule in ("synthetic_data", "train", "base_model", "export")} == dict.fromkeys(
+        ("synthetic_data", "train", "base_model", "export"), 0
+    )
     assert due["sample"] == 3
     project.snakemake("--", "results/tiny/evaluation/toy-fr3e-s0/new/verdicts.parquet")
     assert near.stat().st_mtime_ns == before, "the old benchmarks' generations are left alone"
     assert len(pd.read_parquet(near.parent.parent / "new/verdicts.parquet")) == 5
 
 
-def test_lost_records_of_snakemake_and_a_fresh_clone_with_pulled_results(finished: Checkout, project: Checkout, tmp_path: Path) -> None:
+def test_lost_records_of_snakemake_and_a_fresh_clone_with_pulled_results(
+    finished: Checkout, project: Checkout, tmp_path: Path
+) -> None:
     shutil.rmtree(project.folder / ".snakemake")
     assert project.due() == {}, "results are there and in order"
     clone = Checkout(tmp_path / "clone")
     project.git("clone", "-q", str(finished.folder), str(clone.folder))
-    shutil.copytree(finished.folder / "results", clone.folder / "results", copy_function=shutil.copy, dirs_exist_ok=True)
+    shutil.copytree(
+        finished.folder / "results", clone.folder / "results", copy_function=shutil.copy, dirs_exist_ok=True
+    )
     assert clone.run("fr3e", "verify", "results/tiny").returncode == 0
     clone.snakemake("--touch", "all")
     assert clone.due() == {}
@@ -143,9 +166,19 @@ def test_verify_says_what_is_altered_missing_and_stale(project: Checkout) -> Non
 def test_trace_follows_a_cell_to_its_commit(finished: Checkout) -> None:
     chain = finished.run("fr3e", "trace", "table1", "--cell", "toy/fr3e/near", "--results", "results/tiny").stdout
     commit = finished.git("rev-parse", "HEAD").strip()[:12]
-    for part in ("verdicts.parquet", "generations.parquet", "model/manifest.json", "trained.json", "plans/run/toy-fr3e-s0.yaml", "train.parquet", f"commit {commit}"):
+    for part in (
+        "verdicts.parquet",
+        "generations.parquet",
+        "model/manifest.json",
+        "trained.json",
+        "plans/run/toy-fr3e-s0.yaml",
+        "train.parquet",
+        f"commit {commit}",
+    ):
         assert part in chain
-    refused = finished.run("fr3e", "trace", "table1", "--cell", "toy/fr3e/nowhere", "--results", "results/tiny", check=False)
+    refused = finished.run(
+        "fr3e", "trace", "table1", "--cell", "toy/fr3e/nowhere", "--results", "results/tiny", check=False
+    )
     assert refused.returncode == 2
     assert "toy/fr3e/near" in refused.stderr
 
@@ -168,8 +201,26 @@ def test_two_runs_at_once_and_a_killed_one(project: Checkout) -> None:
     import time
 
     shutil.rmtree(project.folder / "results/tiny/runs")
-    command = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/local", "--configfile", TINY, "--cores", "1", "all"]
-    first = subprocess.Popen(command, cwd=project.folder, env=project.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--profile",
+        "workflow/profiles/local",
+        "--configfile",
+        TINY,
+        "--cores",
+        "1",
+        "all",
+    ]
+    first = subprocess.Popen(
+        command,
+        cwd=project.folder,
+        env=project.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         deadline = time.monotonic() + 120
         while not list((project.folder / ".snakemake/locks").glob("*")) and time.monotonic() < deadline:
