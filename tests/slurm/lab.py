@@ -30,7 +30,11 @@ def missing() -> str | None:
 
 def install() -> None:
     """Install the packages where they are missing; Debian only."""
-    if all(Path(path).exists() for path in (MUNGED, SLURMCTLD, SLURMD)) or shutil.which("apt-get") is None or os.geteuid() != 0:
+    if (
+        all(Path(path).exists() for path in (MUNGED, SLURMCTLD, SLURMD))
+        or shutil.which("apt-get") is None
+        or os.geteuid() != 0
+    ):
         return
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     subprocess.run(["apt-get", "update", "-q"], check=False, env=environment, capture_output=True, timeout=300)
@@ -63,7 +67,9 @@ class SlurmLab:
 
     def run(self, *command: str, check: bool = True) -> str:
         """Output of a Slurm command."""
-        return subprocess.run(command, env=self.environment, check=check, capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run(
+            command, env=self.environment, check=check, capture_output=True, text=True, timeout=60
+        ).stdout
 
     def up(self) -> None:
         """Write the configuration, start the daemons, wait until every node is idle."""
@@ -88,7 +94,11 @@ class SlurmLab:
         self.run("scancel", "--state=PENDING", check=False)
         with contextlib.suppress(TimeoutError):
             wait_for(lambda: not self.run("squeue", "-h", "-t", "R,CG", check=False).strip(), 20, "all jobs ending")
-        for pid_file in [self.folder / "slurmctld.pid", *self.folder.glob("slurmd.*.pid"), self.folder / "munge/munged.pid"]:
+        for pid_file in [
+            self.folder / "slurmctld.pid",
+            *self.folder.glob("slurmd.*.pid"),
+            self.folder / "munge/munged.pid",
+        ]:
             self.stop(pid_file)
 
     def stop(self, pid_file: Path, sign: signal.Signals = signal.SIGTERM) -> None:
@@ -111,22 +121,34 @@ class SlurmLab:
         known = hosts.read_text(encoding="utf-8")
         wanted = [name for name in [*self.names, socket.gethostname().split(".")[0]] if name not in known.split()]
         if wanted:
-            hosts.write_text(known.rstrip("\n") + "\n" + "".join(f"127.0.0.1 {name}\n" for name in wanted), encoding="utf-8")
+            hosts.write_text(
+                known.rstrip("\n") + "\n" + "".join(f"127.0.0.1 {name}\n" for name in wanted), encoding="utf-8"
+            )
 
     def _start_munge(self) -> None:
         munge = self.folder / "munge"
         key = munge / "munge.key"
         key.touch(0o600)
         key.write_bytes(secrets.token_bytes(1024))
-        names = {"key-file": key, "socket": munge / "munge.socket", "pid-file": munge / "munged.pid", "log-file": munge / "munged.log", "seed-file": munge / "seed"}
-        subprocess.run([MUNGED, "--force", *(f"--{name}={path}" for name, path in names.items())], check=True, timeout=30)
+        names = {
+            "key-file": key,
+            "socket": munge / "munge.socket",
+            "pid-file": munge / "munged.pid",
+            "log-file": munge / "munged.log",
+            "seed-file": munge / "seed",
+        }
+        subprocess.run(
+            [MUNGED, "--force", *(f"--{name}={path}" for name, path in names.items())], check=True, timeout=30
+        )
         wait_for((munge / "munge.socket").exists, 10, "munged opening its socket")
 
     def _configure(self) -> None:
         folder, host = self.folder, socket.gethostname().split(".")[0]
         for index in range(self.gpus):
             (folder / "gres" / f"nvidia{index}").touch()
-        (folder / "gres.conf").write_text(f"Name=gpu Type=h200 File={folder}/gres/nvidia[0-{self.gpus - 1}]\n", encoding="utf-8")
+        (folder / "gres.conf").write_text(
+            f"Name=gpu Type=h200 File={folder}/gres/nvidia[0-{self.gpus - 1}]\n", encoding="utf-8"
+        )
         nodes = [
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={_free_port()} CPUs={self.cpus} Boards=1 SocketsPerBoard=1 "
             f"CoresPerSocket={self.cpus} ThreadsPerCore=1 RealMemory={self.memory_mb} Gres=gpu:h200:{self.gpus} State=UNKNOWN"
