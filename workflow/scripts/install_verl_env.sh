@@ -41,4 +41,6 @@ pip install -q -c "$pins" -r "$folder/vllm-requirements.txt" \
   datasketch jinja2 'math-verify[antlr4_9_3]' matplotlib psutil scipy typer \
   pytest pytest-timeout hypothesis
 pip install -q --no-deps -e "$root"
+# The wheels of verl and TransferQueue leave a package called "tests" behind, which would hide this project's.
+rm -rf "$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests"
 "$folder/bin/python" -c 'import torch, sys; sys.exit(torch.version.cuda and "CUDA torch was installed")'

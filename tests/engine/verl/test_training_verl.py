@@ -16,8 +16,6 @@ import torch
 
 pytest.importorskip("verl")
 
-from verl_runs import Attempt, Ended, Materials, batch, make_materials, saved, small_run
-
 from fr3e.algorithm.advantage import advantages
 from fr3e.config.scenario import RunConfig
 from fr3e.engine.local.forward import Policy
@@ -30,6 +28,7 @@ from fr3e.evaluation.prompts import stop_ids
 from fr3e.exploration.explore import base_anchors
 from fr3e.exploration.records import Rollout, StateGroup
 from fr3e.files import read_json
+from tests.engine.verl.verl_runs import Attempt, Ended, Materials, batch, make_materials, saved, small_run
 
 pytestmark = [pytest.mark.verl, pytest.mark.slow, pytest.mark.timeout(1500)]
 LAST = 6
