@@ -82,7 +82,9 @@ def _as_symbols(tokens: list[Token]) -> list[Token]:
     return result
 
 
-_LABEL = re.compile(r"^\\text\s*\{\s*(?:[^{}]{1,40}:|exactly|only|just)\s*\}\s*:?\s*|^\\text\s*\{[^{}]{1,40}\}\s*:\s*|^(?:exactly|only|just) ")
+_LABEL = re.compile(
+    r"^\\text\s*\{\s*(?:[^{}]{1,40}:|exactly|only|just)\s*\}\s*:?\s*|^\\text\s*\{[^{}]{1,40}\}\s*:\s*|^(?:exactly|only|just) "
+)
 
 
 def _strip_lead_in(text: str) -> str:
@@ -539,7 +541,11 @@ def _unit_token(tokens: list[Token], index: int) -> bool:
     if token.kind == "text":
         return not units.blocking(token.value)
     if token.kind == "letters":
-        if token.value in units.ORDINALS or token.value in units.POWERS or (units.known(token.value) and len(token.value) >= 2):
+        if (
+            token.value in units.ORDINALS
+            or token.value in units.POWERS
+            or (units.known(token.value) and len(token.value) >= 2)
+        ):
             return True
         if token.value in units.LONE:
             return (index + 1 < len(tokens) and tokens[index + 1].value in ("^", "/")) or index == len(tokens) - 1
