@@ -221,28 +221,3 @@ def test_ray_over_two_nodes_is_taken_down_however_it_ends(
     while _ray_processes(job) and time.monotonic() < deadline:
         time.sleep(0.5)
     assert not _ray_processes(job), "no process is left"
-
-
-def test_the_submitted_geometry_of_many_nodes() -> None:
-    """Four nodes of 8 GPUs: one task a node, no --ntasks-per-gpu (which would start the command once per GPU)."""
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "snakemake",
-            "-n",
-            "--configfile",
-            "config/paper.yaml",
-            "--",
-            "results/paper/runs/qwen2.5-32b-fr3e-s0/trained.json",
-        ],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    resources = next(line for line in done.stdout.splitlines() if "mpi=srun" in line)
-    for wanted in ("nodes=4", "tasks=4", "tasks_per_gpu=0", "gres=gpu:8", "slurm_partition=gpu"):
-        assert wanted in resources, resources

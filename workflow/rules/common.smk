@@ -51,6 +51,8 @@ STAGE = "python3 -m fr3e" if IMAGE else FR3E
 VERL = f"{SITE.get('verl_python') or sys.executable} -m fr3e"
 VLLM = SCENARIO.evaluation.engine == "vllm"
 
+ACCOUNT = {"slurm_account": SITE["account"]} if SITE.get("account") else {}
+
 METHOD_RUNS = run_ids(SCENARIO)
 ARM_RUNS = run_ids(
     SCENARIO, SCENARIO.arms, SCENARIO.arm_models or list(SCENARIO.models)

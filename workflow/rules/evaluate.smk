@@ -24,6 +24,7 @@ rule sample:
         VERL_IMAGE if VLLM else IMAGE
     threads: stage_resource("sample", "cpus", 1)
     resources:
+        **ACCOUNT,
         **({"gres": f"gpu:{SCENARIO.evaluation.tensor_parallel}"} if VLLM else {}),
         mem_mb=stage_resource("sample", "mem_mb", 4000),
         runtime=stage_resource("sample", "runtime", 60),
@@ -51,6 +52,7 @@ rule grade:
     group:
         "grade-{tag}"
     resources:
+        **ACCOUNT,
         mem_mb=stage_resource("grade", "mem_mb", 4000),
         runtime=stage_resource("grade", "runtime", 30),
     params:
@@ -78,6 +80,8 @@ rule score:
         f"{RESULTS}/benchmarks-of-rules/score/{{tag}}.tsv"
     group:
         "grade-{tag}"
+    resources:
+        **ACCOUNT,
     params:
         code=code("score"),
         verdicts=lambda w, input: " ".join(

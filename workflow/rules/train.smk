@@ -21,6 +21,7 @@ TRAIN_RESOURCES = {
     "runtime": stage_resource("train", "runtime", 60),
     "slurm_partition": partition(ON_VERL),
     **GPUS,
+    **ACCOUNT,
 }
 
 
@@ -61,6 +62,7 @@ rule base_model:
         f"{RESULTS}/benchmarks-of-rules/base/{{model}}.tsv"
     threads: base_threads
     resources:
+        **ACCOUNT,
         mem_mb=stage_resource("base", "mem_mb", 4000),
         runtime=stage_resource("base", "runtime", 30),
     params:
@@ -127,6 +129,7 @@ rule export:
     container:
         VERL_IMAGE if ON_VERL else IMAGE
     resources:
+        **ACCOUNT,
         mem_mb=stage_resource("export", "mem_mb", 4000),
         runtime=stage_resource("export", "runtime", 30),
     params:
