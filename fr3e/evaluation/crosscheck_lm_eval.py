@@ -2,7 +2,7 @@
 
     python crosscheck_lm_eval.py FOLDER
 
-FOLDER/<benchmark>.jsonl holds one document per response (fr3e.evaluation.crosscheck writes it); FOLDER/lm_eval.jsonl gets
+FOLDER/documents/<benchmark>.jsonl holds one document per response (fr3e.evaluation.crosscheck writes it); FOLDER/lm_eval.jsonl gets
 one line per document, task, filter and metric. A model that answers with the recorded text stands in for generation, so
 everything after generation is lm-eval's: filters, answer extraction, comparison.
 """
@@ -39,10 +39,8 @@ def main(folder: Path) -> None:
             raise NotImplementedError("only recorded text is scored")
 
     with open(folder / "lm_eval.jsonl", "w", encoding="utf-8") as out:
-        for benchmark, tasks in TASKS.items():
-            source = folder / f"{benchmark}.jsonl"
-            if not source.is_file():
-                continue
+        for source in sorted((folder / "documents").glob("*.jsonl")):
+            tasks = next(names for kind, names in TASKS.items() if source.stem.startswith(kind))
             result = lm_eval.simple_evaluate(
                 model=Recorded(), tasks=[write_task(folder, name, source) for name in tasks], bootstrap_iters=0
             )
@@ -51,7 +49,7 @@ def main(folder: Path) -> None:
                     for metric in METRICS:
                         if metric in sample:
                             line = {
-                                "benchmark": benchmark,
+                                "benchmark": source.stem,
                                 "key": sample["doc"]["key"],
                                 "scoring": f"{task}/{sample['filter']}/{metric}",
                                 "correct": bool(sample[metric]),

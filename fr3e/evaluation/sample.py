@@ -101,7 +101,7 @@ def sample_plan(plan: Path, out: Path) -> None:
         rows = list(_sample(engine, shards[name][number], tokenizer))
         _write_parquet(_shard_path(out, keys[name], number), pa.Table.from_pylist(rows, schema=SCHEMA))
     for name in due:
-        _assemble(out, name, keys[name], len(shards[name]))
+        _assemble(out, name, keys[name] | {"data_path": resolved.files[name]}, len(shards[name]))
     shutil.rmtree(out / ".shards", ignore_errors=True)  # those of other keys too: nothing asks for them again
 
 
