@@ -64,7 +64,7 @@ def test_rows(finished: tuple[RunConfig, Path]) -> None:
     assert "mismatch/max" in found[1]
     for row in found[1:]:
         assert row["groups/trained"] == 4
-        assert row["groups/mixed"] >= 1
+        assert row["groups/mixed"] >= (row["rounds"] > 0)
         # Without a fresh group in the first mini-batch there is nothing to compare.
         assert row.get("mismatch/max", 0.0) < 1e-4
         assert row["grad_norm"] > 0 and row["lr"] == 0.001
