@@ -98,9 +98,8 @@ def golds(mirror: Path, name: str) -> list[str]:
     from fr3e.grading.extract import last_box
 
     path = mirror / "benchmarks" / name / "test.jsonl"
-    opened = open(path, encoding="utf-8") if path.exists() else gzip.open(f"{path}.gz", "rt", encoding="utf-8")
-    with opened as lines:
-        records = [json.loads(line) for line in lines]
+    data = path.read_bytes() if path.exists() else gzip.decompress(Path(f"{path}.gz").read_bytes())
+    records = [json.loads(line) for line in data.decode("utf-8").splitlines() if line.strip()]
     if name == "gsm8k":
         return [record["answer"].split("####")[-1].strip() for record in records]
     if name == "minerva_math":

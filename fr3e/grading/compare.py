@@ -1,9 +1,8 @@
 """Do two forms say the same? The rules of docs/grading.md, one function per pair of kinds."""
 
+import contextlib
 from fractions import Fraction
 
-from fr3e.grading import units
-from fr3e.grading.expression import Node, contains, symbols
 from fr3e.grading.forms import (
     Based,
     Choice,
@@ -15,19 +14,19 @@ from fr3e.grading.forms import (
     Ratio,
     Region,
     Relation,
-    Span,
     Value,
     Words,
 )
+from fr3e.grading.nodes import Node, contains, symbols
 from fr3e.grading.numeric import NoValue
 from fr3e.grading.oracle import Oracle
-from fr3e.grading.read import as_region, read
+from fr3e.grading.read import read
+from fr3e.grading.sets import merged, spread
 from fr3e.grading.tokens import Unreadable
+from fr3e.grading.values import same_value
 
-HUNDREDTH = ("n", Fraction(1, 100))
 
-
-def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:
+def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:  # noqa: PLR0911, PLR0912
     """Whether `answer` is right for `gold`. May raise Undecided (see Oracle)."""
     answer, gold = _unpacked(answer), _unpacked(gold)
     if isinstance(gold, Relation):
@@ -40,7 +39,7 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:
             return _measured(answer, gold, oracle)
         return False
     if isinstance(answer, Value) and isinstance(gold, Value):
-        return _values(answer, gold, oracle)
+        return same_value(answer, gold, oracle)
     if isinstance(answer, Ratio) or isinstance(gold, Ratio):
         return _ratios(answer, gold, oracle)
     if isinstance(answer, Region) or isinstance(gold, Region):
@@ -78,53 +77,6 @@ def _unpacked(form: Form) -> Form:
             break
         form = form.items[0]
     return form
-
-
-def _values(answer: Value, gold: Value, oracle: Oracle) -> bool:
-    factor = units.conversion(answer.unit, gold.unit)
-    if factor is None:
-        return False
-    a: Node = answer.node if factor == 1 else ("*", answer.node, ("n", factor))
-    g = gold.node
-    if contains(g, {"oo"}) or contains(a, {"oo"}):
-        return a == g
-    if oracle.same(a, g):
-        return True
-    if answer.percent != gold.percent:
-        # 28 % is 0.28: the side with the sign may be read as a hundredth.
-        if answer.percent:
-            return oracle.same(("*", a, HUNDREDTH), g)
-        return oracle.same(a, ("*", g, HUNDREDTH))
-    if answer.degree != gold.degree and contains(g if answer.degree else a, {"pi"}):
-        radian = ("/", ("pi",), ("n", Fraction(180)))
-        return oracle.same(("*", a, radian), g) if answer.degree else oracle.same(a, ("*", g, radian))
-    return _antiderivatives(a, g, oracle)
-
-
-def _constant_dropped(node: Node) -> Node | None:
-    """`node` without an added constant of integration, None when it has none."""
-    if node[0] == "+":
-        for part, other in ((node[2], node[1]), (node[1], node[2])):
-            if (
-                part[0] == "s"
-                and part[1] in ("C", "c", "k", "K", "C_1", "C_{1}", "c_1")
-                and part[1] not in symbols(other)
-            ):
-                return other
-        left = _constant_dropped(node[1])
-        if left is not None:
-            return ("+", left, node[2])
-    return None
-
-
-def _antiderivatives(a: Node, g: Node, oracle: Oracle) -> bool:
-    """F(x) + C and G(x) + c are the same family when F - G is constant."""
-    left, right = _constant_dropped(a), _constant_dropped(g)
-    if left is None or right is None or not symbols(right):
-        return False
-    if oracle.same(left, right):
-        return True
-    return oracle.constant(("+", left, ("neg", right)))
 
 
 # -- relations ----------------------------------------------------------------------------------------------------------
@@ -191,7 +143,7 @@ def _measured(answer: Relation, gold: Value, oracle: Oracle) -> bool:
     return all(same_form(side, last, oracle) for side in before[1:]) and same_form(last, gold, oracle)
 
 
-def _to_relation(answer: Form, gold: Relation, oracle: Oracle) -> bool:
+def _to_relation(answer: Form, gold: Relation, oracle: Oracle) -> bool:  # noqa: PLR0911
     if not isinstance(answer, Relation):
         if not isinstance(answer, Region):
             defined = _defined(gold, oracle)
@@ -243,7 +195,7 @@ def _renamed(node: Node, old: str, new: str) -> Node:
     return tuple(_renamed(child, old, new) if isinstance(child, tuple) else child for child in node)
 
 
-def _equations(answer: Relation, gold: Relation, oracle: Oracle) -> bool:
+def _equations(answer: Relation, gold: Relation, oracle: Oracle) -> bool:  # noqa: PLR0911
     if len(answer.sides) != len(gold.sides):
         a, g = _defined(answer, oracle), _defined(gold, oracle)
         return a is not None and g is not None and same_form(a, g, oracle)
@@ -287,9 +239,9 @@ def _assignment(form: Form) -> dict[str, Form] | None:
     """x = 1, y = 2 and (x, y) = (1, 2) as a mapping from names to values."""
     if isinstance(form, Relation) and form.operators == ("=",):
         left, right = form.sides
-        if isinstance(left, Listing) and isinstance(right, Listing) and len(left.items) == len(right.items):
-            if all(isinstance(i, Value) and i.node[0] == "s" for i in left.items):
-                return {i.node[1]: r for i, r in zip(left.items, right.items, strict=True)}  # type: ignore[union-attr]
+        pairs = isinstance(left, Listing) and isinstance(right, Listing) and len(left.items) == len(right.items)
+        if pairs and all(isinstance(i, Value) and i.node[0] == "s" for i in left.items):
+            return {i.node[1]: r for i, r in zip(left.items, right.items, strict=True)}  # type: ignore[union-attr]
         return None
     if isinstance(form, Listing) and form.kind in ("list", "set"):
         result: dict[str, Form] = {}
@@ -304,7 +256,7 @@ def _assignment(form: Form) -> dict[str, Form] | None:
     return None
 
 
-def _listings(answer: Form, gold: Form, oracle: Oracle) -> bool:
+def _listings(answer: Form, gold: Form, oracle: Oracle) -> bool:  # noqa: PLR0911
     named_a, named_g = _assignment(answer), _assignment(gold)
     if named_a is not None and named_g is not None:
         return named_a.keys() == named_g.keys() and all(same_form(named_a[k], named_g[k], oracle) for k in named_g)
@@ -396,15 +348,13 @@ def _any_order(left: list[Form], right: list[Form], oracle: Oracle) -> bool:
 
 def _regions(answer: Form, gold: Form, oracle: Oracle) -> bool:
     try:
-        a, g = _spread(answer), _spread(gold)
+        a, g = spread(answer), spread(gold)
     except Unreadable:
         return False
     if a.variable and g.variable and a.variable != g.variable:
         return False
-    try:
+    with contextlib.suppress(NoValue):  # symbolic ends are compared as they stand
         a, g = merged(a, oracle), merged(g, oracle)
-    except NoValue:
-        pass  # symbolic ends are compared as they stand
     if len(a.spans) != len(g.spans) or len(a.points) != len(g.points):
         return False
     return all(
@@ -413,48 +363,8 @@ def _regions(answer: Form, gold: Form, oracle: Oracle) -> bool:
     ) and _any_order([Value(p) for p in a.points], [Value(p) for p in g.points], oracle)
 
 
-def _spread(form: Form) -> Region:
-    """`as_region`, with a list of intervals taken as their union."""
-    if isinstance(form, Listing) and form.kind == "list" and not any(isinstance(i, Value) for i in form.items):
-        parts = [as_region(item) for item in form.items]
-        return Region(tuple(s for p in parts for s in p.spans), tuple(x for p in parts for x in p.points))
-    return as_region(form)
-
-
 def _end(a: Node, b: Node, oracle: Oracle) -> bool:
     return a == b or oracle.same(a, b)
-
-
-def merged(region: Region, oracle: Oracle) -> Region:
-    """Spans in order, touching ones joined, points inside spans absorbed. Raises NoValue on symbolic ends."""
-    place = oracle.sign
-    spans = sorted(region.spans, key=lambda s: (place(s.low), not s.closed[0]))
-    points = sorted(region.points, key=place)
-    loose: list[Node] = []
-    for point in points:
-        for index, span in enumerate(spans):
-            low, high, at = place(span.low), place(span.high), place(point)
-            if low < at < high or (at == low and span.closed[0]) or (at == high and span.closed[1]):
-                break
-            if at == low:
-                spans[index] = Span(span.low, span.high, (True, span.closed[1]))
-                break
-            if at == high:
-                spans[index] = Span(span.low, span.high, (span.closed[0], True))
-                break
-        else:
-            loose.append(point)
-    joined: list[Span] = []
-    for span in spans:
-        if joined:
-            last = joined[-1]
-            gap = place(span.low) - place(last.high)
-            if gap < 0 or (gap == 0 and (span.closed[0] or last.closed[1])):
-                if place(span.high) > place(last.high) or (place(span.high) == place(last.high) and span.closed[1]):
-                    joined[-1] = Span(last.low, span.high, (last.closed[0], span.closed[1]))
-                continue
-        joined.append(span)
-    return Region(tuple(joined), tuple(loose), region.variable)
 
 
 def _ratios(answer: Form, gold: Form, oracle: Oracle) -> bool:

@@ -60,7 +60,7 @@ def short_cut(answer: str, gold: str) -> Decision | None:
     return None
 
 
-def decide(answer: str, gold: str, heavy: bool) -> Decision:
+def decide(answer: str, gold: str, heavy: bool) -> Decision:  # noqa: PLR0911
     """Verdict kind and rule for an extracted `answer`. Raises Undecided when `heavy` is needed and not allowed."""
     decision = short_cut(answer, gold)
     if decision is not None:

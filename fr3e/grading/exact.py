@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from fr3e.grading.expression import Node
 from fr3e.grading.limits import MAX_BITS
+from fr3e.grading.nodes import Node
 
 Exact = tuple[Fraction, Fraction]
 ZERO = Fraction(0)
@@ -126,7 +126,7 @@ def _function(name: str, arguments: list[Exact]) -> Exact:
     raise NotExact(name)
 
 
-def exact(node: Node, at: Mapping[str, Fraction] | None = None) -> Exact:
+def exact(node: Node, at: Mapping[str, Fraction] | None = None) -> Exact:  # noqa: PLR0911
     """Value of `node`, with symbols taken from `at`. Raises NotExact."""
     kind = node[0]
     if kind == "n":

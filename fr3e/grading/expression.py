@@ -1,59 +1,20 @@
-"""Expressions: a recursive descent parser from tokens to a tree of plain tuples.
+"""Expressions: a recursive descent parser from tokens to a tree (see nodes.py).
 
-A node is one of
-  ("n", Fraction)  ("s", name)  ("pi",)  ("e",)  ("i",)  ("oo",)
-  ("+", a, b)  ("*", a, b)  ("/", a, b)  ("^", a, b)  ("neg", a)
-  ("f", name, argument, ...)      a known function (sin, ln, log with base, sqrt with order, abs, floor, fact, binom)
-  ("app", name, argument, ...)    an unknown function applied to something, such as f(0)
 Nothing is simplified and nothing is evaluated here; no text is ever executed.
 """
 
 import re
 from fractions import Fraction
-from typing import Any
 
+from fr3e.grading.commands import Commands
 from fr3e.grading.limits import MAX_DIGITS
-from fr3e.grading.tokens import FUNCTIONS, GREEK, Token, Unreadable
-
-Node = tuple[Any, ...]
-END = Token("end", "")
-_DELIMITED = {"lfloor": ("rfloor", "floor"), "lceil": ("rceil", "ceil")}
-_ACCENTS = {"dot", "ddot", "vec", "hat", "bar", "tilde", "overline", "overrightarrow", "widehat", "underline", "mathcal",
-            "mathscr", "mathfrak", "widetilde"}  # fmt: skip
-_SYMBOL_COMMANDS = GREEK | {"ell", "hbar", "infty", "partial", "nabla", "odot", "prime", "triangle", "angle"}
-_APPLIED = set("fghFGHPQRuyIpqTNMV")
-_DERIVATIVE = re.compile(
-    r"\{(?:d|partial)(?:\^\{?\d\}?)?(?:[A-Za-z](?:_\{?\w+\}?)?)?\}\{(?:d|partial)[A-Za-z](?:\^\{?\d\}?)?\}"
-)
-_CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
+from fr3e.grading.nodes import Node
+from fr3e.grading.stream import CLOSERS, END
+from fr3e.grading.tokens import Token, Unreadable
 
 
-class Parser:
-    """One pass over a list of tokens. `euler` reads 3e-2 as 3·e − 2 instead of 0.03."""
-
-    def __init__(self, tokens: list[Token], sign: dict[str, int] | None = None) -> None:
-        self.tokens = tokens
-        self.position = 0
-        self.signs = sign or {}
-        self.bars = 0
-
-    def peek(self, ahead: int = 0) -> Token:
-        index = self.position + ahead
-        return self.tokens[index] if index < len(self.tokens) else END
-
-    def next(self) -> Token:
-        token = self.peek()
-        self.position += 1
-        return token
-
-    def at(self, value: str, kind: str = "punct") -> bool:
-        token = self.peek()
-        return token.kind == kind and token.value == value
-
-    def expect(self, value: str) -> None:
-        if not self.at(value):
-            raise Unreadable(f"expected {value!r}, found {self.peek().value!r}")
-        self.position += 1
+class Parser(Commands):
+    """One pass over a list of tokens."""
 
     def whole(self) -> Node:
         node = self.infix(self.sum())
@@ -116,7 +77,7 @@ class Parser:
 
     def starts_factor(self) -> bool:
         token = self.peek()
-        if token.kind == "num" or token.kind == "letters":
+        if token.kind in ("num", "letters"):
             return True
         if token.kind == "text":
             return len(token.value) == 1
@@ -151,15 +112,6 @@ class Parser:
                 raise Unreadable("two exponents")
         return node
 
-    def degree_mark(self) -> bool:
-        if self.at("{") and self.peek(1).value == "circ" and self.peek(2).value == "}":
-            self.position += 3
-            return True
-        if self.at("circ", "cmd"):
-            self.position += 1
-            return True
-        return False
-
     def exponent(self) -> Node:
         if self.at("{"):
             self.next()
@@ -184,7 +136,7 @@ class Parser:
         node = self.sum()
         self.bars = bars
         node = self.infix(node)
-        self.expect(_CLOSERS[opener])
+        self.expect(CLOSERS[opener])
         return node
 
     def infix(self, left: Node) -> Node:
@@ -281,259 +233,9 @@ class Parser:
             return applied
         return ("s", name)
 
-    def combination(self) -> Node | None:
-        """C_{n}^{k} and C(n, k) with numbers as a binomial coefficient."""
-        start = self.position
-        try:
-            if self.at("("):
-                return self.called("binom", 2)
-            if self.at("_"):
-                self.next()
-                upper = self.exponent()
-                if self.at("^") and upper[0] == "n":
-                    self.next()
-                    return ("f", "binom", upper, self.exponent())
-            elif self.at("^"):
-                self.next()
-                lower = self.exponent()
-                if self.at("_") and lower[0] == "n":
-                    self.next()
-                    return ("f", "binom", self.exponent(), lower)
-        except Unreadable:
-            pass
-        self.position = start
-        return None
-
-    def application(self, name: str) -> Node | None:
-        """f(0), I(x): a function where the argument is one number or symbol, or the letter is a customary function."""
-        start = self.position
-        customary = name[0] in "fgh" or name in ("P", "F", "G")
-        if name[0] not in _APPLIED:
-            return None
-        self.next()
-        inner, close = self.peek(), self.peek(1)
-        simple = inner.kind in ("num", "letters") and len(inner.value) == 1 and close.value == ")"
-        if not simple and not customary:
-            self.position = start
-            return None
-        arguments = [self.sum()]
-        while self.at(","):
-            self.next()
-            arguments.append(self.sum())
-        self.expect(")")
-        return ("app", name, *arguments)
-
-    def subscript(self) -> str:
-        if not self.at("_"):
-            return ""
-        self.next()
-        if not self.at("{"):
-            token = self.next()
-            if token.kind == "letters" and len(token.value) > 1 and not token.gap:
-                return "_" + token.value
-            return "_" + token.value
-        self.next()
-        parts, level = [], 1
-        while True:
-            token = self.next()
-            if token is END:
-                raise Unreadable("an open subscript")
-            level += {"{": 1, "}": -1}.get(token.value, 0)
-            if level == 0:
-                return "_" + "".join(parts).replace(" ", "")
-            parts.append(token.value)
-
-    def primes(self) -> str:
-        count = 0
-        while True:
-            if self.at("'"):
-                self.next()
-                count += 1
-            elif self.at("^") and self.peek(1).value == "prime":
-                self.position += 2
-                count += 1
-            elif self.at("^") and self.peek(1).value == "{" and self.peek(2).value in ("prime", "'"):
-                self.position += 2
-                while self.peek().value in ("prime", "'"):
-                    self.next()
-                    count += 1
-                self.expect("}")
-            else:
-                return "'" * count
-
-    def command(self, name: str) -> Node:
-        if name == "frac":
-            derivative = self.derivative()
-            if derivative is not None:
-                return derivative
-            numerator = self.argument()
-            return ("/", numerator, self.argument())
-        if name == "sqrt":
-            return self.root()
-        if name in ("binom", "choose"):
-            if self.at("("):
-                return self.called("binom", 2)
-            upper = self.argument()
-            return ("f", "binom", upper, self.argument())
-        if name in FUNCTIONS:
-            return self.function(name)
-        if name == "pi":
-            return ("pi",)
-        if name == "infty":
-            return ("oo",)
-        if name in ("imath", "mathrm", "mathit"):
-            return self.argument() if name != "imath" else ("i",)
-        if name in _DELIMITED:
-            closer, function = _DELIMITED[name]
-            node = self.sum()
-            if not self.at(closer, "cmd"):
-                raise Unreadable(f"{name} without {closer}")
-            self.next()
-            return ("f", function, node)
-        if name in ("abs", "floor", "ceil", "cbrt"):
-            node = self.group() if self.at("(") or self.at("{") else self.power()
-            return ("f", "root", node, ("n", Fraction(3))) if name == "cbrt" else ("f", name, node)
-        if name in _ACCENTS:
-            return self.accented(name)
-        if name in _SYMBOL_COMMANDS:
-            symbol = "\\" + name + self.subscript() + self.primes()
-            if name in ("angle", "triangle"):
-                raise Unreadable("a geometric name")
-            return ("s", symbol)
-        if name == "circ":
-            return ("deg",)
-        raise Unreadable(f"\\{name}")
-
-    def derivative(self) -> Node | None:
-        """\\frac{dx}{dt} and its like as one symbol, so that the d does not cancel."""
-        match = _DERIVATIVE.match("".join(token.value for token in self.tokens[self.position : self.position + 40]))
-        if match is None:
-            return None
-        length = 0
-        while length < match.end():
-            length += len(self.next().value)
-        return ("s", match[0])
-
-    def accented(self, accent: str) -> Node:
-        inner = self.argument()
-        if inner[0] != "s":
-            raise Unreadable(f"\\{accent} over an expression")
-        return ("s", f"{accent} {inner[1]}{self.subscript()}{self.primes()}")
-
-    def argument(self) -> Node:
-        """A braced group, or one token: \\frac12 and \\sqrt2 take single digits as TeX does."""
-        if self.at("{"):
-            self.next()
-            bars, self.bars = self.bars, 0
-            node = self.infix(self.sum())
-            self.bars = bars
-            self.expect("}")
-            return node
-        token = self.peek()
-        if token.kind == "num" and len(token.value) > 1:
-            digit, rest = token.value[0], token.value[1:]
-            if not digit.isdigit():
-                raise Unreadable("a decimal without braces")
-            self.tokens = [*self.tokens[: self.position], Token("num", digit, token.gap), Token("num", rest),
-                           *self.tokens[self.position + 1 :]]  # fmt: skip
-        return self.atom(single=True)
-
-    def root(self) -> Node:
-        order: Node = ("n", Fraction(2))
-        if self.at("["):
-            self.next()
-            order = self.sum()
-            self.expect("]")
-        if self.at("("):
-            return ("f", "root", self.group(), order)
-        token = self.peek()
-        if token.kind == "num":
-            self.next()
-            return ("f", "root", self.number(token), order)
-        return ("f", "root", self.argument(), order)
-
-    def called(self, name: str, count: int) -> Node:
-        self.expect("(")
-        arguments = [self.sum()]
-        while self.at(","):
-            self.next()
-            arguments.append(self.sum())
-        self.expect(")")
-        if len(arguments) != count:
-            raise Unreadable(f"{name} of {len(arguments)} arguments")
-        return ("f", name, *arguments)
-
-    def function(self, name: str) -> Node:
-        base: Node | None = None
-        exponent: Node | None = None
-        while self.at("_") or self.at("^"):
-            mark = self.next().value
-            if mark == "_" and name in ("log", "ln"):
-                base = self.exponent()
-            elif mark == "^" and exponent is None:
-                exponent = self.exponent()
-            else:
-                raise Unreadable(f"a subscript of \\{name}")
-        argument = self.function_argument()
-        if name == "lg":
-            name, base = "log", ("n", Fraction(10))
-        if exponent is not None and exponent in (("neg", ("n", Fraction(1))),) and name in ("sin", "cos", "tan", "cot"):
-            return ("f", "arc" + name, argument)
-        argument = _radians(argument)
-        node: Node = ("f", name, argument) if base is None else ("f", name, argument, base)
-        if name == "exp":
-            node = ("^", ("e",), argument)
-        return node if exponent is None else ("^", node, exponent)
-
-    def function_argument(self) -> Node:
-        if self.at("(") or self.at("{") or self.at("["):
-            inner = self.group()
-            if self.at("^") and self.peek(1).value != "circ":
-                self.next()
-                if self.degree_mark():
-                    return ("*", inner, ("deg",))
-                return ("^", inner, self.exponent())
-            return inner
-        if self.at("|"):
-            return self.atom()
-        if self.at("-"):
-            self.next()
-            return ("neg", self.function_argument())
-        node = self.power()
-        while self.starts_factor() and not self.at("(") and not (
-            self.peek().kind == "cmd" and self.peek().value in FUNCTIONS
-        ) and not self.at("|"):  # fmt: skip
-            node = ("*", node, self.power())
-        return node
-
-
-def _radians(node: Node) -> Node:
-    """A degree sign inside a function's argument is a factor of pi/180; anywhere else it is a unit."""
-    if node == ("deg",):
-        return ("/", ("pi",), ("n", Fraction(180)))
-    return tuple(_radians(child) if isinstance(child, tuple) else child for child in node)
-
 
 def parse_expression(tokens: list[Token], pm: int = 1) -> Node:
     """Tree of `tokens`, with every plus-minus read as `pm`. Raises Unreadable, or RecursionError on deep nesting."""
     if not tokens:
         raise Unreadable("nothing there")
     return Parser(list(tokens), {"pm": pm}).whole()
-
-
-def symbols(node: Node) -> frozenset[str]:
-    """Names of the free symbols and unknown functions in `node`."""
-    if node[0] == "s":
-        return frozenset([node[1]])
-    found: frozenset[str] = frozenset([node[1]]) if node[0] == "app" else frozenset()
-    for child in node[1:]:
-        if isinstance(child, tuple):
-            found |= symbols(child)
-    return found
-
-
-def contains(node: Node, kinds: set[str]) -> bool:
-    """Whether `node` holds a node of one of `kinds` (a function counts by its name)."""
-    if node[0] in kinds or (node[0] == "f" and node[1] in kinds):
-        return True
-    return any(isinstance(child, tuple) and contains(child, kinds) for child in node[1:])

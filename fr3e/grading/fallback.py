@@ -9,7 +9,6 @@ import re
 
 from fr3e.grading.verdict import Kind
 
-
 MAX_LENGTH = 300  # characters of a gold; math-verify takes a part of a longer text for the whole
 _SEVERAL = re.compile(r"\\begin|(?<![\\A-Za-z])[A-Za-z]{4,}|(?<!\\)\b(?:the|for|and|is|in|at)\b")
 

@@ -1,9 +1,8 @@
 """What an answer can be: the kinds that are compared, as plain data."""
 
 from dataclasses import dataclass
-from typing import Union
 
-from fr3e.grading.expression import Node
+from fr3e.grading.nodes import Node
 from fr3e.grading.units import Unit
 
 
@@ -105,6 +104,6 @@ class Based:
     base: int
 
 
-Form = Union[Value, Listing, Region, Relation, Name, Matrix, Words, Choice, Clock, Ratio, Based]
+Form = Value | Listing | Region | Relation | Name | Matrix | Words | Choice | Clock | Ratio | Based
 EVERYTHING = Region((Span(("neg", ("oo",)), ("oo",), (False, False)),))
 NOTHING = Listing("set", ())

@@ -26,7 +26,7 @@ _CARET = r"(?:\^|\*\*)\s*"
 _SIMPLE = r"[({]*-?(?:\d[\d.]*|[A-Za-z])[)}]*\s*"
 _TOWER = re.compile(rf"{_CARET}\{{[^{{}}]*{_CARET}\{{[^{{}}]*(?:\^|\*\*)|{_CARET}{_SIMPLE}{_CARET}{_SIMPLE}(?:\^|\*\*)")
 _FACTORIALS = re.compile(r"!\s*\)*\}*\s*!\s*\)*\}*\s*!|(?<!\d)\d{5,}\s*!")
-_DIGITS = re.compile(r"\d{%d,}" % (MAX_DIGITS + 1))
+_DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1},}}")
 
 
 def depth(text: str) -> int:
@@ -41,7 +41,7 @@ def depth(text: str) -> int:
     return deepest
 
 
-def refusal(text: str, longest: int = MAX_ANSWER) -> str | None:
+def refusal(text: str, longest: int = MAX_ANSWER) -> str | None:  # noqa: PLR0911
     """Why `text` is not handed to any parser, or None when it may be."""
     if len(text) > longest:
         return f"longer than {longest} characters"

@@ -13,51 +13,9 @@ _VULGAR = {
     "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅐": (1, 7), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8),
     "⅑": (1, 9), "⅒": (1, 10),
 }  # fmt: skip
-_GREEK = dict(
-    zip(
-        "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩϕϵℓℏ",
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "zeta",
-            "eta",
-            "theta",
-            "iota",
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "xi",
-            "pi",
-            "rho",
-            "sigma",
-            "tau",
-            "upsilon",
-            "phi",
-            "chi",
-            "psi",
-            "omega",
-            "Gamma",
-            "Delta",
-            "Theta",
-            "Lambda",
-            "Xi",
-            "Pi",
-            "Sigma",
-            "Phi",
-            "Psi",
-            "Omega",
-            "phi",
-            "epsilon",
-            "ell",
-            "hbar",
-        ],
-        strict=True,
-    )
-)
+_GREEK_NAMES = """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega
+Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega phi epsilon ell hbar"""
+_GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩϕϵℓℏ", _GREEK_NAMES.split(), strict=True))
 _UNICODE = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r" \times ", "✕": r" \times ", "⋅": r" \cdot ",
     "·": r" \cdot ", "∙": r" \cdot ", "•": r" \cdot ", "÷": r" \div ", "∕": "/", "⁄": "/", "∗": "*", "±": r" \pm ",
@@ -77,10 +35,15 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\u202a-\u202e]")
 _SUPER_RUN = re.compile(f"[{''.join(map(re.escape, _SUPERSCRIPTS))}]+")
 _SUB_RUN = re.compile(f"[{''.join(map(re.escape, _SUBSCRIPTS))}]+")
 _VULGAR_ONE = re.compile(f"[{''.join(_VULGAR)}]")
-_OTHER = {key: value for key, value in _UNICODE.items()} | {key: rf"\{name} " for key, name in _GREEK.items()}
+_OTHER = _UNICODE | {key: rf"\{name} " for key, name in _GREEK.items()}
 _OTHER_ONE = re.compile(f"[{''.join(map(re.escape, _OTHER))}]")
 _ROOT = re.compile(r"([√∛∜])\s*(\d+(?:\.\d+)?|[A-Za-z]|\\[a-z]+)?")
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+def _vulgar(match: re.Match[str]) -> str:
+    top, bottom = _VULGAR[match[0]]
+    return rf"\frac{{{top}}}{{{bottom}}}"
 
 
 def _root(match: re.Match[str]) -> str:
@@ -95,7 +58,7 @@ def from_unicode(text: str) -> str:
     text = _INVISIBLE.sub("", text)
     text = _SUPER_RUN.sub(lambda m: "^{" + "".join(_SUPERSCRIPTS[c] for c in m[0]) + "}", text)
     text = _SUB_RUN.sub(lambda m: "_{" + "".join(_SUBSCRIPTS[c] for c in m[0]) + "}", text)
-    text = _VULGAR_ONE.sub(lambda m: r"\frac{%d}{%d}" % _VULGAR[m[0]], text)
+    text = _VULGAR_ONE.sub(_vulgar, text)
     text = _OTHER_ONE.sub(lambda m: _OTHER[m[0]], text)
     text = unicodedata.normalize("NFKC", text)
     text = _OTHER_ONE.sub(lambda m: _OTHER[m[0]], text)
@@ -129,7 +92,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\(?:neq|not\s*=)(?![a-z])", r"\\ne "),
         (r"\\lt(?![a-z])", " < "),
         (r"\\gt(?![a-z])", " > "),
-        (r"\\(?:varnothing|emptyset)(?![a-z])", r"\\emptyset "),
+        (r"\\(?:varnothing|emptyset|oslash)(?![a-z])", r"\\emptyset "),
         (r"\\(?:bigcup|union)(?![a-z])", r"\\cup "),
         (r"\\(?:bigcap)(?![a-z])", r"\\cap "),
         (r"\\(?:backslash)(?![a-z])|(?<=[}\])RZ])\s*\\(?= *\\?\{)", r"\\setminus "),

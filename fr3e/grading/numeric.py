@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fr3e.grading.exact import NotExact, exact
-from fr3e.grading.expression import Node
+from fr3e.grading.nodes import Node
 
 RECIPROCAL = {"cot": "tan", "sec": "cos", "csc": "sin", "coth": "tanh", "sech": "cosh", "csch": "sinh"}
 INVERSE_RECIPROCAL = {"arcsec": "arccos", "arccsc": "arcsin"}
@@ -90,7 +90,7 @@ def _pseudo(name: str, values: list[Any], backend: SimpleNamespace) -> Any:
     return total
 
 
-def _function(name: str, node: Node, values: list[Any], backend: SimpleNamespace, log_base: Any) -> Any:
+def _function(name: str, node: Node, values: list[Any], backend: SimpleNamespace, log_base: Any) -> Any:  # noqa: PLR0911
     first = values[0]
     if name == "root":
         order = node[3]
@@ -129,7 +129,7 @@ def evaluate(node: Node, at: Mapping[str, Fraction], backend: SimpleNamespace, l
     if log_base is None:
         log_base = backend.number(Fraction(10))
 
-    def walk(n: Node) -> Any:
+    def walk(n: Node) -> Any:  # noqa: PLR0911
         kind = n[0]
         if kind == "n":
             return backend.number(n[1])

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from fr3e.grading.exact import NotExact, exact
-from fr3e.grading.expression import Node, contains, symbols
 from fr3e.grading.limits import MAX_COMPARISONS
+from fr3e.grading.nodes import Node, contains, symbols
 from fr3e.grading.numeric import FLOAT, NoValue, evaluate, points
 
 DIGITS = 60

@@ -14,9 +14,9 @@ import math
 import re
 
 from fr3e.grading import limits
-from fr3e.grading.expression import Node, symbols
 from fr3e.grading.extract import announced, last_box
 from fr3e.grading.forms import Form, Listing, Matrix, Name, Region, Relation, Value
+from fr3e.grading.nodes import Node, symbols
 from fr3e.grading.normalise import clean, join_thousands
 from fr3e.grading.numeric import FLOAT, NoValue, evaluate
 from fr3e.grading.oracle import Oracle, Undecided

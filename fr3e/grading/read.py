@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 from fr3e.grading import units, words
-from fr3e.grading.expression import END, Node, contains, parse_expression, symbols
+from fr3e.grading.expression import parse_expression
 from fr3e.grading.forms import (
     EVERYTHING,
     NOTHING,
@@ -21,14 +21,15 @@ from fr3e.grading.forms import (
 )
 from fr3e.grading.limits import MAX_ITEMS
 from fr3e.grading.normalise import join_thousands
-from fr3e.grading.tokens import FUNCTIONS, Token, Unreadable, tokenise
+from fr3e.grading.sets import as_region, combined, finite_points, plain, relation_of, without
+from fr3e.grading.tokens import Token, Unreadable, tokenise
+from fr3e.grading.trailing import split_unit, without_currency
 
 _OPENERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 _CLOSERS = set(_OPENERS.values())
 _RELATIONS = {"=": "=", "<": "<", ">": ">"}
 _RELATION_COMMANDS = {"le": "le", "ge": "ge", "ne": "ne", "approx": "approx", "in": "in", "equiv": "=", "sim": "approx",
                       "simeq": "approx"}  # fmt: skip
-_FLIPPED = {">": "<", "ge": "le"}
 _MATRIX = re.compile(
     r"(?P<before>.*?)(?P<open>[\[(|]?)\s*\\begin\s*\{(?P<kind>[pbvBV]?matrix|smallmatrix|array)\}\s*(?:\{[lcr| ]*\})?"
     r"(?P<body>.*)\\end\s*\{(?P=kind)\}\s*[\])|]?(?P<after>.*)",
@@ -65,10 +66,20 @@ def read(text: str) -> list[Form]:
                 forms.append(Reader(tokens, variant).form())
             except Unreadable:
                 continue
-    return forms
+    return forms or _twice(text)
 
 
-_LONE_AT_END = re.compile(r"(?<![A-Za-z])[%s](?:\s*\^\s*\{?\s*-?\s*\d\s*\}?)?\W*$" % "".join(sorted(units.LONE)))
+def _twice(text: str) -> list[Form]:
+    """ "-1 < x : (-1, oo)": the same set of numbers, written twice."""
+    left, colon, right = text.rpartition(":")
+    if not colon or ":" in left:
+        return []
+    both = [read(part.strip()) for part in (left, right)]
+    regions = [form for forms in both for form in forms if isinstance(form, Region | Listing)]
+    return regions if all(both) and len(regions) >= 2 else []
+
+
+_LONE_AT_END = re.compile(r"(?<![A-Za-z])[" + "".join(sorted(units.LONE)) + r"](?:\s*\^\s*\{?\s*-?\s*\d\s*\}?)?\W*$")
 
 
 def _as_symbols(tokens: list[Token]) -> list[Token]:
@@ -162,7 +173,7 @@ class Reader:
             raise Unreadable("too many answers")
         kept = _distributed(kept)
         items = [self.one(part) for part in kept]
-        return _combined(items, "or~" in found)
+        return combined(items, "or~" in found)
 
     def unwrapped(self, tokens: list[Token]) -> list[Token]:
         while (
@@ -205,7 +216,7 @@ class Reader:
             parts, found = split(tokens, {("letters", "to")})
         if not found:
             return None
-        return Ratio(tuple(_plain(self.value(part)) for part in parts))
+        return Ratio(tuple(plain(self.value(part)) for part in parts))
 
     # -- brackets -------------------------------------------------------------------------------------------------
 
@@ -234,7 +245,7 @@ class Reader:
         parts, _ = split(tokens[1:-1], {("punct", ","), ("punct", ";")})
         if len(parts) != 2:
             raise Unreadable("brackets that open outward")
-        low, high = (_plain(self.one(part)) for part in parts)
+        low, high = (plain(self.one(part)) for part in parts)
         return Region((Span(low, high, (tokens[0].value == "[", tokens[-1].value == "]")),))
 
     def braces(self, inner: list[Token]) -> Form:
@@ -273,7 +284,7 @@ class Reader:
             regions = [as_region(f) for f in forms]
             return Region(tuple(s for r in regions for s in r.spans), tuple(p for r in regions for p in r.points))
         whole = as_region(forms[0])
-        holes = [p for f in forms[1:] for p in _points(f)]
+        holes = [p for f in forms[1:] for p in finite_points(f)]
         return without(whole, holes)
 
     # -- relations ------------------------------------------------------------------------------------------------
@@ -293,7 +304,7 @@ class Reader:
         sides: list[Form] = []
         for index, part in enumerate(parts):
             sides.append(self.side(part, index == 0))
-        return _relation(operators, sides)
+        return relation_of(operators, sides)
 
     def side(self, tokens: list[Token], first: bool) -> Form:
         if first and [t.kind for t in tokens] == ["letters", "punct", "letters", "punct"] and tokens[1].value == "(":
@@ -313,8 +324,8 @@ class Reader:
     def value(self, tokens: list[Token]) -> Form:
         if not tokens:
             raise Unreadable("nothing there")
-        tokens, money = _without_currency(tokens)
-        body, unit, percent, degree, scale = _split_unit(tokens)
+        tokens, money = without_currency(tokens)
+        body, unit, percent, degree, scale = split_unit(tokens)
         if unit is None:
             unit = money
         if any(t.kind == "cmd" and t.value in ("pm", "mp") for t in body):
@@ -376,279 +387,3 @@ def _distributed(parts: list[list[Token]]) -> list[list[Token]]:
         if cut <= 4 and cut + 1 < len(parts[0]) and not any(t.value in ("in",) for t in parts[0]):
             return [parts[0][cut + 1 :], *parts[1:]]
     return parts
-
-
-def _plain(form: Form) -> Node:
-    if isinstance(form, Value):
-        return form.node
-    raise Unreadable("a single value was expected")
-
-
-def _points(form: Form) -> list[Node]:
-    if isinstance(form, Listing) and form.kind in ("set", "list"):
-        return [_plain(item) for item in form.items]
-    if isinstance(form, Value):
-        return [form.node]
-    raise Unreadable("what is taken away is no finite set")
-
-
-def as_region(form: Form) -> Region:
-    """Intervals and finite sets as a region. Raises Unreadable for anything else."""
-    if isinstance(form, Region):
-        return form
-    if isinstance(form, Listing) and form.kind == "tuple" and len(form.items) == 2 and "<" not in form.brackets:
-        low, high = (_plain(item) for item in form.items)
-        return Region((Span(low, high, (form.brackets[0] == "[", form.brackets[1] == "]")),))
-    if isinstance(form, Listing) and form.kind == "set":
-        return Region((), tuple(_plain(item) for item in form.items))
-    raise Unreadable("no set of numbers")
-
-
-def without(region: Region, holes: list[Node]) -> Region:
-    """`region` without the points `holes`; they must be numbers inside it, in any order."""
-    from fr3e.grading.numeric import NoValue
-    from fr3e.grading.oracle import Oracle
-
-    place = Oracle(heavy=False).sign
-    try:
-        holes = sorted(holes, key=place)
-        spans = list(region.spans)
-        for hole in holes:
-            for index, span in enumerate(spans):
-                if place(span.low) < place(hole) < place(span.high):
-                    spans[index : index + 1] = [
-                        Span(span.low, hole, (span.closed[0], False)),
-                        Span(hole, span.high, (False, span.closed[1])),
-                    ]
-                    break
-    except NoValue as error:
-        raise Unreadable("holes that are no numbers") from error
-    return Region(tuple(spans), region.points, region.variable)
-
-
-def _relation(operators: list[str], sides: list[Form]) -> Form:
-    if all(op in (">", "ge") for op in operators):
-        operators, sides = [_FLIPPED[op] for op in reversed(operators)], list(reversed(sides))
-    region = _solved(operators, sides)
-    return region if region is not None else Relation(tuple(operators), tuple(sides))
-
-
-def _solved(operators: list[str], sides: list[Form]) -> Region | None:
-    """The region of an inequality in one symbol that is already solved for it, else None."""
-    if not all(isinstance(side, Value) for side in sides):
-        return None
-    nodes = [side.node for side in sides]  # type: ignore[union-attr]
-    unknown = [index for index, node in enumerate(nodes) if node[0] == "s"]
-    absolute = [i for i, node in enumerate(nodes) if node[0] == "f" and node[1] == "abs" and node[2][0] == "s"]
-    infinite: Node = ("oo",)
-    if len(unknown) == 1 and all(not symbols(n) for i, n in enumerate(nodes) if i not in unknown):
-        at = unknown[0]
-        name = nodes[at][1]
-        if operators == ["ne"]:
-            region = without(EVERYTHING, [nodes[1 - at]])
-            return Region(region.spans, (), name)
-        if all(op in ("<", "le") for op in operators) and len(nodes) <= 3:
-            if len(nodes) == 3 and at != 1:
-                return None
-            low = nodes[at - 1] if at > 0 else ("neg", infinite)
-            high = nodes[at + 1] if at + 1 < len(nodes) else infinite
-            closed = (at > 0 and operators[at - 1] == "le", at + 1 < len(nodes) and operators[at] == "le")
-            return Region((Span(low, high, closed),), (), name)
-        return None
-    if len(absolute) == 1 and len(nodes) == 2 and operators[0] in ("<", "le") and not symbols(nodes[1 - absolute[0]]):
-        bound, name, closed_ = nodes[1 - absolute[0]], nodes[absolute[0]][2][1], operators[0] == "le"
-        if absolute[0] == 0:
-            return Region((Span(("neg", bound), bound, (closed_, closed_)),), (), name)
-        return Region(
-            (
-                Span(("neg", infinite), ("neg", bound), (False, closed_)),
-                Span(bound, infinite, (closed_, False)),
-            ),
-            (),
-            name,
-        )
-    return None
-
-
-def _combined(items: list[Form], either: bool) -> Form:
-    regions = [item for item in items if isinstance(item, Region)]
-    if len(regions) == len(items) and len({r.variable for r in regions}) == 1:
-        if all(len(r.spans) == 1 and not r.points for r in regions) and not either and len(regions) == 2:
-            both = _intersection(regions[0], regions[1])
-            if both is not None:
-                return both
-        holed = [r for r in regions if len(r.spans) == 2 and r.spans[0].high == r.spans[1].low]
-        if holed and not either:
-            whole = [r for r in regions if r not in holed]
-            base = whole[0] if len(whole) == 1 else EVERYTHING
-            if len(whole) <= 1:
-                result = without(base, [r.spans[0].high for r in holed])
-                return Region(result.spans, result.points, regions[0].variable)
-        return Region(tuple(s for r in regions for s in r.spans), tuple(p for r in regions for p in r.points),
-                      regions[0].variable)  # fmt: skip
-    if regions and len(regions) < len(items) and len({r.variable for r in regions}) == 1:
-        points = [_assigned(item, regions[0].variable) for item in items if not isinstance(item, Region)]
-        if all(point is not None for point in points):
-            return Region(
-                tuple(s for r in regions for s in r.spans),
-                (*(p for r in regions for p in r.points), *(p for p in points if p is not None)),
-                regions[0].variable,
-            )
-    flat: list[Form] = []
-    for item in items:
-        flat.extend(item.items if isinstance(item, Listing) and item.kind == "list" else (item,))
-    return Listing("list", tuple(flat))
-
-
-def _assigned(form: Form, variable: str | None) -> Node | None:
-    """The value of "variable = value", None for any other form."""
-    if isinstance(form, Relation) and form.operators == ("=",):
-        left, right = form.sides
-        if isinstance(left, Value) and left.node == ("s", variable) and isinstance(right, Value):
-            return right.node
-    return None
-
-
-def _intersection(a: Region, b: Region) -> Region | None:
-    from fr3e.grading.numeric import NoValue
-    from fr3e.grading.oracle import Oracle
-
-    place = Oracle(heavy=False).sign
-    (s,), (t,) = a.spans, b.spans
-    try:
-        low, low_closed = max(((s.low, s.closed[0]), (t.low, t.closed[0])), key=lambda e: (place(e[0]), not e[1]))
-        high, high_closed = min(((s.high, s.closed[1]), (t.high, t.closed[1])), key=lambda e: (place(e[0]), e[1]))
-        if place(low) >= place(high):
-            return None
-    except NoValue:
-        return None
-    return Region((Span(low, high, (low_closed, high_closed)),), (), a.variable)
-
-
-def _without_currency(tokens: list[Token]) -> tuple[list[Token], units.Unit | None]:
-    for index, token in enumerate(tokens[:2]):
-        if token.value == "\\$":
-            return tokens[:index] + tokens[index + 1 :], units.read_unit("dollars")
-    if tokens[0].kind == "text" and units.known(tokens[0].value) and len(tokens) > 1:
-        return tokens[1:], units.read_unit(tokens[0].value)
-    if tokens[-1].value == "\\$" and len(tokens) > 1:
-        return tokens[:-1], units.read_unit("dollars")
-    return tokens, None
-
-
-def _unit_token(tokens: list[Token], index: int) -> bool:
-    token = tokens[index]
-    if token.kind == "text":
-        return not units.blocking(token.value)
-    if token.kind == "letters":
-        if (
-            token.value in units.ORDINALS
-            or token.value in units.POWERS
-            or (units.known(token.value) and len(token.value) >= 2)
-        ):
-            return True
-        if token.value in units.LONE:
-            return (index + 1 < len(tokens) and tokens[index + 1].value in ("^", "/")) or index == len(tokens) - 1
-        return len(token.value) >= 3 and token.gap and token.value.isalpha() and not units.blocking(token.value)
-    return False
-
-
-def _split_unit(tokens: list[Token]) -> tuple[list[Token], units.Unit | None, bool, bool, int]:
-    """Value tokens, unit, percent sign, degree sign, and a scale word's factor."""
-    percent = degree = False
-    scale = 1
-    body = list(tokens)
-    unit_words: list[str] = []
-    while body:
-        if body[-1].value == "%":
-            percent, body = True, body[:-1]
-            continue
-        if len(body) > 4 and [t.value for t in body[-4:]] == ["^", "{", "circ", "}"] and not _inside_function(body):
-            degree, body = True, body[:-4]
-            continue
-        cut = _unit_start(body)
-        if cut is None or cut == 0:
-            break
-        spelled = "".join((" " if t.gap else "") + t.value for t in body[cut:]).strip()
-        body = body[:cut]
-        word = units.singular(spelled)
-        if spelled.lower() in units.SCALES:
-            scale *= units.SCALES[spelled.lower()]
-        elif word in ("percent", "pct"):
-            percent = True
-        elif word in ("degree", "deg"):
-            degree = True
-        else:
-            unit_words.insert(0, spelled)
-    lone = len(unit_words) == 1 and len(body) + 1 == len(tokens) and tokens[-1].kind == "letters"
-    unit = units.read_unit(" ".join(unit_words), lone) if unit_words else None
-    return body, unit, percent, degree, scale
-
-
-def _inside_function(body: list[Token]) -> bool:
-    """Whether the degree sign at the end belongs to a function's argument, as in sin 30°."""
-    return any(t.kind == "cmd" and t.value in FUNCTIONS for t in body)
-
-
-def _unit_start(body: list[Token]) -> int | None:
-    """Where the trailing unit of `body` begins, None without one."""
-    index = len(body)
-    start = None
-    while index > 1:
-        token = body[index - 1]
-        if _unit_token(body, index - 1):
-            start = index = index - 1
-            continue
-        if token.value == ")" and index > 2:
-            open_ = next((i for i in range(index - 2, 0, -1) if body[i].value == "("), None)
-            if (
-                open_
-                and all(
-                    t.kind in ("letters", "text") and (t.kind == "text" or len(t.value) > 1)
-                    for t in body[open_ + 1 : index - 1]
-                )
-                and not units.blocking(" ".join(t.value for t in body[open_ + 1 : index - 1]))
-            ):
-                start = index = open_
-                continue
-        power = _unit_power(body, index)
-        if power is not None:
-            start = index = power
-            continue
-        if token.value in ("/", "cdot", "*", "-") and start is not None and index > 2 and _unit_before(body, index - 1):
-            index -= 1
-            continue
-        break
-    return start
-
-
-def _unit_before(body: list[Token], end: int) -> bool:
-    return _unit_token(body, end - 1) or _unit_power(body, end) is not None
-
-
-def _unit_power(body: list[Token], end: int) -> int | None:
-    """Start of "unit ^ digit" that ends at `end`."""
-    for shape in (["^", "{", None, "}"], ["^", None], ["^", "{", "-", None, "}"], ["^", "-", None]):
-        start = end - len(shape)
-        if start < 1:
-            continue
-        piece = body[start:end]
-        fits = all(
-            (want is None and t.kind == "num" and len(t.value) == 1) or t.value == want
-            for t, want in zip(piece, shape, strict=True)
-        )
-        if fits and (
-            (body[start - 1].kind == "text" and not units.blocking(body[start - 1].value))
-            or (
-                body[start - 1].kind == "letters"
-                and (
-                    (units.known(body[start - 1].value) and len(body[start - 1].value) > 1)
-                    or (body[start - 1].value in units.LONE and start > 1)
-                )
-            )
-        ):
-            return start - 1
-    return None
-
-
-__all__ = ["END", "NOTHING", "as_region", "contains", "read"]

@@ -40,42 +40,11 @@ PLAIN_FUNCTIONS = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "cosec": "csc", "arcsinh": "arsinh", "arccosh": "arcosh",
     "arctanh": "artanh", "asinh": "arsinh", "acosh": "arcosh", "atanh": "artanh",
 }  # fmt: skip
-GREEK = set(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "sigma",
-        "tau",
-        "upsilon",
-        "phi",
-        "chi",
-        "psi",
-        "omega",
-        "Gamma",
-        "Delta",
-        "Theta",
-        "Lambda",
-        "Xi",
-        "Pi",
-        "Sigma",
-        "Phi",
-        "Psi",
-        "Omega",
-    ]
-)
+GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "rho",
+    "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi",
+    "Psi", "Omega",
+}  # fmt: skip
 _PLAIN_COMMANDS = {
     "pi": "pi", "sqrt": "sqrt", "infty": "infty", "infinity": "infty", "inf": "infty", "oo": "infty", "Pi": "Pi",
     "cbrt": "cbrt", "abs": "abs", "floor": "floor", "ceil": "ceil", "binom": "binom", "frac": "frac",
@@ -117,6 +86,8 @@ def tokenise(text: str) -> list[Token]:
             tokens.append(Token("punct", names.get(value, "%"), gap))
         else:
             tokens.append(Token(kind, value, gap))
+    if len(tokens) > 1 and tokens[-1].kind == "cmd" and tokens[-1].value == "sec":
+        tokens[-1] = Token("letters", "sec", tokens[-1].gap)  # "5 sec": a function would have an argument
     return tokens
 
 
@@ -152,6 +123,6 @@ def _text_token(content: str, gap: bool) -> list[Token]:
     number = _LEADING_NUMBER.fullmatch(stripped)
     if number is not None:
         return [*tokenise(number[1]), Token("text", number[2], True)]
-    if stripped in FUNCTIONS | {"arcsin", "arccos", "arctan"}:
+    if stripped in FUNCTIONS - {"sec"} | {"arcsin", "arccos", "arctan"}:
         return [Token("cmd", stripped, gap)]
     return [Token("text", " ".join(stripped.replace("~", " ").split()), True)]

@@ -112,9 +112,8 @@ def read_unit(text: str, lone: bool = False) -> Unit:
         if word == "/":
             sign = -1
             continue
-        if word in ("-", "of", "the", "in", "approx"):
-            if word != "in" or found:
-                continue
+        if word in ("-", "of", "the") or (word == "in" and found):
+            continue
         if word in POWERS:
             pending = POWERS[word]
             continue

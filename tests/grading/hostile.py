@@ -65,7 +65,7 @@ HOSTILE: dict[str, str] = {
     "megabytes of dollars": "$" * 2_000_000,
     "list of a thousand": _box(",".join(map(str, range(1_000)))),
     "list of ninety roots": _box(",".join(rf"\sqrt{{{k}}}+\sqrt[3]{{{k}}}" for k in range(2, 60))),
-    "ninety plus-minus": _box(",".join(r"1 \pm \sqrt{%d}" % k for k in range(2, 60))),
+    "ninety plus-minus": _box(",".join(rf"1 \pm \sqrt{{{k}}}" for k in range(2, 60))),
     "huge matrix": _box(
         r"\begin{pmatrix}" + r" \\ ".join(" & ".join("1" * 1 for _ in range(40)) for _ in range(40)) + r"\end{pmatrix}"
     ),
@@ -83,7 +83,7 @@ HOSTILE: dict[str, str] = {
     "one word": _box("a" * 1_999),
     "digits and commas": _box("1,000" * 390),
     "ratio chain": _box(":".join("1" for _ in range(900))),
-    "union chain": _box(r"\cup".join("(%d,%d)" % (k, k + 1) for k in range(90))),
+    "union chain": _box(r"\cup".join(f"({k},{k + 1})" for k in range(90))),
     "interval nesting": _box("[" * 40 + "1" + ",2]" * 40),
     "degrees": _box(r"^\circ" * 300),
     "begin without end": _box(r"\begin{pmatrix}" * 100),

@@ -118,7 +118,7 @@ def test_a_dead_worker_is_replaced_and_its_answer_still_graded(fresh: pool.Pool)
     (pid,) = fresh.pids()
     os.kill(pid, signal.SIGKILL)
     time.sleep(0.2)
-    assert list(grade_many([(HARD, GOLD)], pool=fresh))[0]
+    assert next(grade_many([(HARD, GOLD)], pool=fresh))
     assert fresh.pids() != [pid]
 
 
@@ -151,7 +151,7 @@ def test_a_stopped_worker_is_killed_at_the_deadline(fresh: pool.Pool, monkeypatc
     (verdict,) = grade_many([(HARD, GOLD)], pool=fresh)
     assert verdict.kind == "timeout"
     assert _gone([pid], 5) == []
-    assert list(grade_many([(HARD, GOLD)], pool=fresh))[0]
+    assert next(grade_many([(HARD, GOLD)], pool=fresh))
 
 
 def test_a_busy_worker_is_killed_and_only_its_answer_is_lost(fresh: pool.Pool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_a_busy_worker_is_killed_and_only_its_answer_is_lost(fresh: pool.Pool, m
     monkeypatch.undo()
     assert [v.kind for v in verdicts] == ["timeout"]
     assert _gone([pid], 5) == []
-    assert list(grade_many([(HARD, GOLD)], pool=fresh))[0]
+    assert next(grade_many([(HARD, GOLD)], pool=fresh))
 
 
 def test_a_worker_is_recycled(fresh: pool.Pool, monkeypatch: pytest.MonkeyPatch) -> None:

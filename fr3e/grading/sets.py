@@ -1,0 +1,192 @@
+"""Sets of numbers as readers meet them: intervals, solved inequalities, unions, what is left without some points."""
+
+from fr3e.grading.forms import EVERYTHING, Form, Listing, Region, Relation, Span, Value
+from fr3e.grading.nodes import Node, symbols
+from fr3e.grading.numeric import NoValue
+from fr3e.grading.oracle import Oracle
+from fr3e.grading.tokens import Unreadable
+
+FLIPPED = {">": "<", "ge": "le"}
+
+
+def plain(form: Form) -> Node:
+    if isinstance(form, Value):
+        return form.node
+    raise Unreadable("a single value was expected")
+
+
+def finite_points(form: Form) -> list[Node]:
+    if isinstance(form, Listing) and form.kind in ("set", "list"):
+        return [plain(item) for item in form.items]
+    if isinstance(form, Value):
+        return [form.node]
+    raise Unreadable("what is taken away is no finite set")
+
+
+def as_region(form: Form) -> Region:
+    """Intervals and finite sets as a region. Raises Unreadable for anything else."""
+    if isinstance(form, Region):
+        return form
+    if isinstance(form, Listing) and form.kind == "tuple" and len(form.items) == 2 and "<" not in form.brackets:
+        low, high = (plain(item) for item in form.items)
+        return Region((Span(low, high, (form.brackets[0] == "[", form.brackets[1] == "]")),))
+    if isinstance(form, Listing) and form.kind == "set":
+        return Region((), tuple(plain(item) for item in form.items))
+    raise Unreadable("no set of numbers")
+
+
+def without(region: Region, holes: list[Node]) -> Region:
+    """`region` without the points `holes`; they must be numbers inside it, in any order."""
+
+    place = Oracle(heavy=False).sign
+    try:
+        holes = sorted(holes, key=place)
+        spans = list(region.spans)
+        for hole in holes:
+            for index, span in enumerate(spans):
+                if place(span.low) < place(hole) < place(span.high):
+                    spans[index : index + 1] = [
+                        Span(span.low, hole, (span.closed[0], False)),
+                        Span(hole, span.high, (False, span.closed[1])),
+                    ]
+                    break
+    except NoValue as error:
+        raise Unreadable("holes that are no numbers") from error
+    return Region(tuple(spans), region.points, region.variable)
+
+
+def relation_of(operators: list[str], sides: list[Form]) -> Form:
+    if all(op in (">", "ge") for op in operators):
+        operators, sides = [FLIPPED[op] for op in reversed(operators)], list(reversed(sides))
+    region = solved_region(operators, sides)
+    return region if region is not None else Relation(tuple(operators), tuple(sides))
+
+
+def solved_region(operators: list[str], sides: list[Form]) -> Region | None:  # noqa: PLR0911
+    """The region of an inequality in one symbol that is already solved for it, else None."""
+    if not all(isinstance(side, Value) for side in sides):
+        return None
+    nodes = [side.node for side in sides]  # type: ignore[union-attr]
+    unknown = [index for index, node in enumerate(nodes) if node[0] == "s"]
+    absolute = [i for i, node in enumerate(nodes) if node[0] == "f" and node[1] == "abs" and node[2][0] == "s"]
+    infinite: Node = ("oo",)
+    if len(unknown) == 1 and all(not symbols(n) for i, n in enumerate(nodes) if i not in unknown):
+        at = unknown[0]
+        name = nodes[at][1]
+        if operators == ["ne"]:
+            region = without(EVERYTHING, [nodes[1 - at]])
+            return Region(region.spans, (), name)
+        if all(op in ("<", "le") for op in operators) and len(nodes) <= 3:
+            if len(nodes) == 3 and at != 1:
+                return None
+            low = nodes[at - 1] if at > 0 else ("neg", infinite)
+            high = nodes[at + 1] if at + 1 < len(nodes) else infinite
+            closed = (at > 0 and operators[at - 1] == "le", at + 1 < len(nodes) and operators[at] == "le")
+            return Region((Span(low, high, closed),), (), name)
+        return None
+    if len(absolute) == 1 and len(nodes) == 2 and operators[0] in ("<", "le") and not symbols(nodes[1 - absolute[0]]):
+        bound, name, closed_ = nodes[1 - absolute[0]], nodes[absolute[0]][2][1], operators[0] == "le"
+        if absolute[0] == 0:
+            return Region((Span(("neg", bound), bound, (closed_, closed_)),), (), name)
+        return Region(
+            (
+                Span(("neg", infinite), ("neg", bound), (False, closed_)),
+                Span(bound, infinite, (closed_, False)),
+            ),
+            (),
+            name,
+        )
+    return None
+
+
+def combined(items: list[Form], either: bool) -> Form:
+    regions = [item for item in items if isinstance(item, Region)]
+    if len(regions) == len(items) and len({r.variable for r in regions}) == 1:
+        if all(len(r.spans) == 1 and not r.points for r in regions) and not either and len(regions) == 2:
+            both = _intersection(regions[0], regions[1])
+            if both is not None:
+                return both
+        holed = [r for r in regions if len(r.spans) == 2 and r.spans[0].high == r.spans[1].low]
+        if holed and not either:
+            whole = [r for r in regions if r not in holed]
+            base = whole[0] if len(whole) == 1 else EVERYTHING
+            if len(whole) <= 1:
+                result = without(base, [r.spans[0].high for r in holed])
+                return Region(result.spans, result.points, regions[0].variable)
+        return Region(tuple(s for r in regions for s in r.spans), tuple(p for r in regions for p in r.points),
+                      regions[0].variable)  # fmt: skip
+    if regions and len(regions) < len(items) and len({r.variable for r in regions}) == 1:
+        points = [_assigned(item, regions[0].variable) for item in items if not isinstance(item, Region)]
+        if all(point is not None for point in points):
+            return Region(
+                tuple(s for r in regions for s in r.spans),
+                (*(p for r in regions for p in r.points), *(p for p in points if p is not None)),
+                regions[0].variable,
+            )
+    flat: list[Form] = []
+    for item in items:
+        flat.extend(item.items if isinstance(item, Listing) and item.kind == "list" else (item,))
+    return Listing("list", tuple(flat))
+
+
+def _assigned(form: Form, variable: str | None) -> Node | None:
+    """The value of "variable = value", None for any other form."""
+    if isinstance(form, Relation) and form.operators == ("=",):
+        left, right = form.sides
+        if isinstance(left, Value) and left.node == ("s", variable) and isinstance(right, Value):
+            return right.node
+    return None
+
+
+def _intersection(a: Region, b: Region) -> Region | None:
+
+    place = Oracle(heavy=False).sign
+    (s,), (t,) = a.spans, b.spans
+    try:
+        low, low_closed = max(((s.low, s.closed[0]), (t.low, t.closed[0])), key=lambda e: (place(e[0]), not e[1]))
+        high, high_closed = min(((s.high, s.closed[1]), (t.high, t.closed[1])), key=lambda e: (place(e[0]), e[1]))
+        if place(low) >= place(high):
+            return None
+    except NoValue:
+        return None
+    return Region((Span(low, high, (low_closed, high_closed)),), (), a.variable)
+
+
+def spread(form: Form) -> Region:
+    """`as_region`, with a list of intervals taken as their union."""
+    if isinstance(form, Listing) and form.kind == "list" and not any(isinstance(i, Value) for i in form.items):
+        parts = [as_region(item) for item in form.items]
+        return Region(tuple(s for p in parts for s in p.spans), tuple(x for p in parts for x in p.points))
+    return as_region(form)
+
+
+def merged(region: Region, oracle: Oracle) -> Region:
+    """Spans in order, touching ones joined, points inside spans absorbed. Raises NoValue on symbolic ends."""
+    place = oracle.sign
+    spans = sorted(region.spans, key=lambda s: (place(s.low), not s.closed[0]))
+    points = sorted(region.points, key=place)
+    loose: list[Node] = []
+    for point in points:
+        for index, span in enumerate(spans):
+            low, high, at = place(span.low), place(span.high), place(point)
+            if low < at < high or (at == low and span.closed[0]) or (at == high and span.closed[1]):
+                break
+            if at == low:
+                spans[index] = Span(span.low, span.high, (True, span.closed[1]))
+                break
+            if at == high:
+                spans[index] = Span(span.low, span.high, (span.closed[0], True))
+                break
+        else:
+            loose.append(point)
+    joined: list[Span] = []
+    for span in spans:
+        if joined:
+            last = joined[-1]
+            gap = place(span.low) - place(last.high)
+            if gap < 0 or (gap == 0 and (span.closed[0] or last.closed[1])):
+                if place(span.high) > place(last.high) or (place(span.high) == place(last.high) and span.closed[1]):
+                    joined[-1] = Span(last.low, span.high, (last.closed[0], span.closed[1]))
+                continue
+        joined.append(span)
+    return Region(tuple(joined), tuple(loose), region.variable)
