@@ -76,18 +76,19 @@ def prefix_lengths(
 def continuation_counts(
     prefixes: Sequence[Sequence[int]], base_lengths: Sequence[int], first_lengths: Sequence[int], budget: str, m: int
 ) -> list[list[int]]:
-    """Continuations of each state of each base of a prompt, [bases][states]; every state has at least one.
+    """Continuations of each state of each base of a prompt, [bases][states].
 
     per_state: M each. per_prompt: M in all, split evenly, the later states taking the remainder. token_matched: the same
     number for each state, the largest whose expected tokens, sum_j (L - k_j) each, together with the first rollouts cost
-    no more than M full rollouts of their mean length.
+    no more than M full rollouts of their mean length. A budget that is too small for two of each state is exceeded: a
+    group of one has nothing to compare with and never carries a gradient.
     """
     states = sum(len(lengths) for lengths in prefixes)
     if budget == "per_state" or states == 0:
         return [[m] * len(lengths) for lengths in prefixes]
     if budget == "per_prompt":
         share, rest = divmod(m, states)
-        flat = [max(1, share + (index >= states - rest)) for index in range(states)]
+        flat = [max(2, share + (index >= states - rest)) for index in range(states)]
         cut = np.cumsum([len(lengths) for lengths in prefixes])[:-1]
         return [part.tolist() for part in np.split(np.array(flat), cut)]
     mean = float(np.mean(first_lengths)) if len(first_lengths) else 1.0
@@ -96,5 +97,5 @@ def continuation_counts(
         for lengths, length in zip(prefixes, base_lengths or [mean] * len(prefixes), strict=True)
         for k in lengths
     )
-    each = max(1, int((m * mean - sum(first_lengths)) // once))
+    each = max(2, int((m * mean - sum(first_lengths)) // once))
     return [[each] * len(lengths) for lengths in prefixes]

@@ -104,7 +104,7 @@ class Fr3eConfig(Section):
     )
     budget: Literal["per_state", "per_prompt", "token_matched"] = Field(
         "per_state",
-        description="M is the number of continuations of each state; or of all states of a prompt together, split evenly; or the same number for each state, so many that the prompt's first rollouts and continuations together cost about the tokens of M full rollouts. At least one of each state. [code] per_state",
+        description="M is the number of continuations of each state; or of all states of a prompt together, split evenly; or the same number for each state, so many that the prompt's first rollouts and continuations together cost about the tokens of M full rollouts. At least two of each state. [code] per_state",
     )
     root_alpha: Literal["one", "one_minus_v"] = Field(
         "one", description="alpha of the root: 1, or exp(-(1 - V_0)) as released. [paper] undefined; [code] one_minus_v"

@@ -221,7 +221,9 @@ def test_budgets() -> None:
     assert continuation_counts(prefixes, bases, firsts, "per_state", 16) == [[16, 16], [16, 16, 16]]
     # 16 over 5 states: 3 each and 1 left, for the last.
     assert continuation_counts(prefixes, bases, firsts, "per_prompt", 16) == [[3, 3], [3, 3, 4]]
-    assert continuation_counts(prefixes, bases, firsts, "per_prompt", 3) == [[1, 1], [1, 1, 1]]
+    # A group of one would never carry a gradient: at least two of each, even where the budget is smaller.
+    assert continuation_counts(prefixes, bases, firsts, "per_prompt", 3) == [[2, 2], [2, 2, 2]]
+    assert continuation_counts(prefixes, bases, firsts, "token_matched", 4) == [[2, 2], [2, 2, 2]]
     # One continuation of each state costs 10 + 5 + 20 + 10 + 5 = 50 tokens; 16 full rollouts of 20 are 320, of which the
     # first three took 60: 260 // 50 = 5.
     assert continuation_counts(prefixes, bases, firsts, "token_matched", 16) == [[5, 5], [5, 5, 5]]
