@@ -31,6 +31,7 @@ $(READY_VERL): constraints/verl.txt pyproject.toml workflow/scripts/install_verl
 demo: $(READY) ## data, base model, training, evaluation, Table 1, figures and report at demo size: results/demo
 	$(BIN)/snakemake --profile workflow/profiles/local --cores $(CORES) --configfile config/demo.yaml all
 	$(BIN)/snakemake --profile workflow/profiles/local --cores 1 --configfile config/demo.yaml --report results/demo/report.html all
+	@$(BIN)/fr3e data status
 	@echo; cat results/demo/table1.md; echo; echo "results/demo/report.html is the whole report."
 
 demo-ablations: $(READY) ## every arm of config/demo.yaml, with its ablation table

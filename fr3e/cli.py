@@ -119,7 +119,8 @@ def data_assemble(
     data = load_scenario(config).data
     if data.kind != "real":
         raise UserError(f"{config}: data.kind is {data.kind!r}; `fr3e data assemble` needs 'real'")
-    assemble(mirror, out, data.mix, tokenizer, data.max_prompt_tokens)
+    table, overlap = Path(data.sources), data.remove_overlap
+    assemble(mirror, out, data.mix, tokenizer, data.max_prompt_tokens, table=table, remove_overlap=overlap)
 
 
 @data_app.command("ensure")
@@ -128,15 +129,25 @@ def data_ensure(
     lock: Annotated[Path, typer.Option(help="Its content lock.")] = Path("data.dvc"),
     mirror: Mirror = None,
     accept_difference: Annotated[bool, typer.Option(help="Go on although the data differ from the lock.")] = False,
-    stamp: Annotated[Path | None, typer.Option(help="Written when the data are there: their manifest's hash.")] = None,
+    stamp: Annotated[Path | None, typer.Option(help="Written when the data are there: each file's SHA-256.")] = None,
+    config: Annotated[Path | None, typer.Option("--config", help="Resolved plan whose data.mix is used.")] = None,
 ) -> None:
     """Use, pull or assemble data/, then compare it with its lock."""
     from fr3e.data.lock import ensure
-    from fr3e.files import sha256, write_json
+    from fr3e.files import read_yaml, sha256, write_json
 
-    ensure(data, lock, mirror, accept_difference)
+    mix = read_yaml(config)["data"]["mix"] if config else {}
+    ensure(data, lock, mirror, accept_difference, mix=mix or None)
     if stamp is not None:
         write_json(stamp, {str(path): sha256(path) for path in sorted(data.rglob("*")) if path.is_file()})
+
+
+@data_app.command("status")
+def data_status() -> None:
+    """What DVC tracks here: present files against their locks, and what is not there."""
+    from fr3e.data.lock import status
+
+    print(status(Path()))
 
 
 @data_app.command("check")
@@ -186,16 +197,22 @@ def base(
 def train(
     run: Annotated[Path, typer.Option(help="Resolved run.yaml.")],
     out: Annotated[Path, typer.Option("--out", help="Run folder: metrics.jsonl, trained.json, checkpoints.")],
+    stamp: Annotated[Path | None, typer.Option(help="Hashes of data/ when it was compared with its lock.")] = None,
 ) -> None:
     """Train one run; a killed run goes on from its newest sound checkpoint."""
     from fr3e.config import load_run
     from fr3e.engine import train as start
-    from fr3e.files import read_json
+    from fr3e.files import read_json, sha256
     from fr3e.provenance.manifest import recorded
 
     resolved = load_run(run)
     inputs = [Path(resolved.base) / "manifest.json", Path(resolved.data), *map(Path, resolved.benchmarks.values())]
     outputs = [out / name for name in ("trained.json", "metrics.jsonl", "trajectories.jsonl")]
+    if stamp is not None:
+        known = read_json(stamp)
+        for path in inputs[1:]:
+            if known.get(str(path)) != sha256(path):
+                raise UserError(f"{path}: altered since it was compared with data.dvc; run `fr3e data ensure` again")
     with recorded(f"train-{resolved.training.engine}", outputs, inputs, run) as facts:
         start(resolved, out)
         facts |= read_json(out / "trained.json") | {"seed": resolved.seed}

@@ -88,7 +88,7 @@ def plan_values(name):
             "data": SCENARIO.data.model_dump(mode="json"),
             "benchmark": (
                 None
-                if what == "train"
+                if what in ("train", "real")
                 else SCENARIO.benchmarks[what].model_dump(
                     mode="json", include={"family", "sample_of"}
                 )

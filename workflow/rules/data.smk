@@ -36,6 +36,7 @@ else:
     rule real_data:
         input:
             lock="data.dvc",
+            plan=f"{RESULTS}/plans/data/real.yaml",
         output:
             stamp=f"{RESULTS}/data.json",
         log:
@@ -47,7 +48,7 @@ else:
         message:
             "Using, pulling or assembling data/ and comparing it with its lock"
         shell:
-            "{FR3E} data ensure --lock {input.lock} {params.mirror} --stamp {output.stamp} 2> {log}"
+            "{FR3E} data ensure --lock {input.lock} --config {input.plan} {params.mirror} --stamp {output.stamp} 2> {log}"
 
     localrules:
         real_data,

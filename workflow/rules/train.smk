@@ -99,10 +99,11 @@ rule train:
         code=code(f"train-{ENGINE}"),
         software=software("verl" if ON_VERL else "default"),
         command=train_command,
+        stamp=f"--stamp {RESULTS}/data.json" if SCENARIO.data.kind == "real" else "",
     message:
         "Training {wildcards.run}"
     shell:
-        "{params.command} --run {input.plan} --out $(dirname {output.trained}) 2>> {log}"
+        "{params.command} --run {input.plan} --out $(dirname {output.trained}) {params.stamp} 2>> {log}"
 
 
 use rule train as train_nodes with:
