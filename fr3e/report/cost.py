@@ -12,7 +12,7 @@ from fr3e.files import write_text
 from fr3e.report import cost_data, pages, tables
 from fr3e.report.cost_data import QUANTITIES, Quantity, Summary, ratio, run_total, summarise
 from fr3e.report.figures_data import probed
-from fr3e.report.runs import Run, load_runs, method_title, of
+from fr3e.report.runs import Run, hardware_words, load_runs, method_title, of
 from fr3e.report.tables import Cell, Column
 
 COLUMNS = ["table", "model", "quantity", "unit", "method", "mean", "low", "high", "seeds", "of_seeds"]
@@ -195,7 +195,7 @@ EQUAL_NOTES = (
 def spent_notes(runs: Sequence[Run]) -> list[str]:
     """Definitions, hardware, attempts."""
     finished = [run.trained for run in runs if run.trained]
-    hardware = sorted({str(trained["hardware"]) for trained in finished if trained.get("hardware")})
+    hardware = sorted({hardware_words(trained.get("hardware")) for trained in finished} - {""})
     attempts = sum(int(trained.get("attempts", 1)) for trained in finished)
     unfinished = [run.tag for run in runs if run.trained is None]
     notes = list(SPENT_NOTES)

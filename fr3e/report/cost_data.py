@@ -88,12 +88,15 @@ class Summary:
 
 
 def summarise(values: Sequence[float | None], confidence: float = 0.95) -> Summary | None:
-    """Mean and Student-t interval over seeds that have a value; None where none has one."""
+    """Mean and Student-t interval over seeds that have a value; None where none has one.
+
+    Costs are not negative, so the interval ends at 0.
+    """
     found = np.asarray([value for value in values if value is not None], dtype=float)
     if not len(found):
         return None
     mean, low, high = mean_interval(found, confidence)
-    return Summary(float(mean), float(low), float(high), len(found), len(values))
+    return Summary(float(mean), float(np.maximum(low, 0)), float(high), len(found), len(values))
 
 
 def ratio(first: Sequence[float | None], second: Sequence[float | None], confidence: float = 0.95) -> Summary | None:

@@ -108,8 +108,9 @@ def trajectory(row: Mapping[str, Any], run: Run, model: str) -> dict[str, Any]:
     start = settings.get("skip_first", 0)
     eligible = [start <= t < end and not SPECIAL.fullmatch(token) for t, token in enumerate(tokens)]
     answer = "right" if row["reward"] > 0 else "wrong"
+    question = " ".join(row["question"].split())
     return {
-        "title": f"{model}, update {row['update']}, prompt {row['prompt']} ({answer})",
+        "title": f"{model}, update {row['update']}: {question[:60]}{'…' if len(question) > 60 else ''} ({answer})",
         "question": row["question"],
         "gold": row["gold"],
         "reward": row["reward"],

@@ -45,7 +45,7 @@ def draw_curves(table: pd.DataFrame, models: Mapping[str, str], methods: list[st
                 axes.set_title(title, size=None if single else 7.5)
             if c == 0:
                 axes.set_ylabel(panel.ylabel)
-            finish(axes, panel, str(axis), part["mean"])
+            finish(axes, panel, str(axis), part)
     for pair in list(grid) if single else zip(*(grid[start::2].reshape(-1) for start in (0, 1)), strict=False):
         share_y(pair)
     if drawn:
@@ -53,16 +53,27 @@ def draw_curves(table: pd.DataFrame, models: Mapping[str, str], methods: list[st
     return figure
 
 
-def finish(axes: Any, panel: Panel, axis: str, mean: pd.Series) -> None:
-    """Labels and ticks of one panel; a thin line at 0 where values change sign."""
+def finish(axes: Any, panel: Panel, axis: str, part: pd.DataFrame) -> None:
+    """Labels, ticks and range of one panel; a thin line at 0 where values change sign.
+
+    The range follows the lines with as much again on either side: an interval over three seeds may be so wide that it
+    would press the lines flat. Where a band leaves the panel, the CSV has its bounds.
+    """
     axes.set_xlabel(AXIS_LABEL[axis])
     if panel.share:
         axes.yaxis.set_major_formatter(style.PERCENT)
-    if axis == "updates":
-        axes.xaxis.set_major_locator(style.whole_numbers())
-    else:
+    axes.xaxis.set_major_locator(style.whole_numbers())
+    if axis == "tokens":
         axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: short(count)))
-    if mean.min() < 0 < mean.max():
+    drawn = part[["mean", "raw"]].to_numpy(float)
+    low, high = float(np.nanmin(drawn)), float(np.nanmax(drawn))
+    reach = (high - low) or abs(high) or 1.0
+    bounds = part[["low", "high"]].to_numpy(float)
+    widest = (low, high) if np.isnan(bounds).all() else (np.nanmin(bounds), np.nanmax(bounds))
+    bottom, top = max(low - reach, min(low, widest[0])), min(high + reach, max(high, widest[1]))
+    margin = 0.05 * ((top - bottom) or reach)
+    axes.set_ylim(bottom - margin, top + margin)
+    if low < 0 < high:
         axes.axhline(0, color="#999999", linewidth=0.7, zorder=0)
 
 

@@ -56,15 +56,13 @@ def tokens_table(runs: Sequence[Run], models: Sequence[str], method: str) -> pd.
 
 
 def lines(tokens: Sequence[str], width: int = WIDTH) -> list[tuple[int, int]]:
-    """(line, column) of each token when set in fixed width; a token is never split, and a line feed ends its line."""
+    """(line, column) of each token when set in fixed width; a token is never split, and line feeds do not break."""
     places, line, column = [], 0, 0
     for token in tokens:
         if column and column + len(token) > width:
             line, column = line + 1, 0
         places.append((line, column))
         column += len(token)
-        if token.startswith("⏎") or token.endswith("⏎"):
-            line, column = line + 1, 0
     return places
 
 

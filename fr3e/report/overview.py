@@ -11,7 +11,7 @@ from fr3e.files import read_json, write_text
 from fr3e.report import pages
 from fr3e.report.claims import STATUSES, Judged, judge
 from fr3e.report.cost import number
-from fr3e.report.runs import ROOT, Run, load_runs, method_title
+from fr3e.report.runs import ROOT, Run, hardware_words, load_runs, method_title
 
 PAPER = "https://arxiv.org/abs/2507.07017"
 
@@ -89,7 +89,7 @@ def facts(plan: ReportPlan, runs: Sequence[Run]) -> list[tuple[str, str]]:
     gpu_hours = sum(
         float(r.trained["seconds"]) * float(r.trained.get("gpus") or 0) / 3600 for r in finished if r.trained
     )
-    hardware = sorted({str(run.trained["hardware"]) for run in finished if run.trained and run.trained.get("hardware")})
+    hardware = sorted({hardware_words(run.trained.get("hardware")) for run in finished if run.trained} - {""})
     commits = Counter(commit_words(found) for found in manifests)
     seeds = sorted({entry.seed for entry in wanted if entry.seed is not None})
     pairs = [
@@ -266,8 +266,8 @@ def environments(plan: ReportPlan) -> list[dict[str, Any]]:
             if manifest is None:
                 continue
             versions = dict(sorted(manifest.get("environment", {}).items()))
-            hardware = {key: value for key, value in manifest.get("hardware", {}).items() if value}
-            key = (*versions.items(), str(hardware))
+            hardware = hardware_words(manifest.get("hardware"))
+            key = (*versions.items(), hardware)
             environment = found.setdefault(key, {"versions": versions, "hardware": hardware, "stages": set()})
             environment["stages"].add(manifest.get("stage", "?"))
     return [{**environment, "stages": ", ".join(sorted(environment["stages"]))} for environment in found.values()]

@@ -91,6 +91,21 @@ def of(runs: Sequence[Run], model: str, method: str) -> list[Run]:
     return sorted((run for run in runs if run.model == model and run.method == method), key=lambda run: run.seed)
 
 
+def hardware_words(value: Any) -> str:
+    """The hardware of trained.json or a manifest in words: "2 cores of Intel Xeon, 16 GiB"; text stays as it is."""
+    if not isinstance(value, dict):
+        return str(value or "")
+    gpus = value.get("gpus") or []
+    parts = [
+        f"{len(gpus)} × {gpus[0]}" if gpus else "",
+        " of ".join(
+            filter(None, [f"{value['cores']} cores" if value.get("cores") else "", value.get("processor", "")])
+        ),
+        f"{value['memory_gib']:g} GiB" if value.get("memory_gib") else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
 TITLES = {"fr3e": "FR3E", "grpo_pp": "GRPO++", "grpo": "GRPO", "base": "Base model", "vineppo": "VinePPO"}
 
 

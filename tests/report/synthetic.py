@@ -46,7 +46,7 @@ def write_results(folder: Path, plan: ReportPlan, skip: tuple[str, ...] = (), up
             "tokens_total": rows[-1]["tokens_total"],
             "rollouts_total": sum(row.get("rollouts/first", 0) + row.get("rollouts/explore", 0) for row in rows),
             "gpus": 0,
-            "hardware": "2 x AMD EPYC, 8 GB",
+            "hardware": {"cores": 2, "machine": "x86_64", "memory_gib": 7.6, "processor": "AMD EPYC"},
             "attempts": 1,
         }
         (run / "trained.json").write_text(json.dumps(trained), encoding="utf-8")
@@ -217,7 +217,7 @@ def trajectories(method: str, seed: int, updates: int) -> list[dict[str, Any]]:
     rng = np.random.default_rng([seed, len(method), 7])
     rows = []
     for update in range(0, updates + 1, EVERY):
-        for number in range(2):
+        for _ in range(2):
             operands = rng.integers(0, 10, size=7)
             operators = rng.choice(list("+-*"), size=6)
             value, steps = int(operands[0]), []
@@ -245,7 +245,7 @@ def trajectories(method: str, seed: int, updates: int) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "update": update,
-                    "prompt": f"0-{update}-{number}",
+                    "prompt": f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n",
                     "question": question,
                     "gold": str(value),
                     "token_ids": [3 + len(t) for t in tokens],

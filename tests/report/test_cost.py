@@ -82,6 +82,8 @@ def test_numbers_and_cells_for_people() -> None:
     assert cell(Summary(5.0, 4.0, 6.0, 2, 3), "not run").text == "2 of 3 seeds"
     assert cell(None, "not run").muted
     assert summarise([None, None]) is None
+    assert summarise([0.0, 1.0]).low == 0.0
+    assert math.isnan(summarise([1.0]).low)
 
 
 def test_the_files_agree_with_the_metrics(in_demo: Path, demo_plan) -> None:

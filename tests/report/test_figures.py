@@ -74,6 +74,6 @@ def test_the_trajectories_shown_follow_a_fixed_rule(in_demo: Path, demo_plan) ->
 
 
 def test_tokens_are_set_in_lines_without_being_split() -> None:
-    # Width 5: "ab" "cd" fill 4, "ef" goes to the next line; a line end closes its line.
-    assert lines(["ab", "cd", "ef", "⏎", "g"], width=5) == [(0, 0), (0, 2), (1, 0), (1, 2), (2, 0)]
+    # Width 5: "ab" "cd" fill 4, "ef" goes to the next line, where "⏎" and "gh" fill it.
+    assert lines(["ab", "cd", "ef", "⏎", "gh", "i"], width=5) == [(0, 0), (0, 2), (1, 0), (1, 2), (1, 3), (2, 0)]
     assert lines(["abcdefgh", "i"], width=5) == [(0, 0), (1, 0)]
