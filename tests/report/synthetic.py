@@ -19,9 +19,10 @@ UPDATES, EVERY = 50, 10
 
 
 def scenario_plan(config: str = "demo", **changes: Any) -> ReportPlan:
-    """The report plan of config/<config>.yaml; `changes` replace fields of the scenario."""
+    """The report plan of config/<config>.yaml with few bootstrap draws; `changes` replace fields of the scenario."""
     scenario = load_scenario(ROOT / "config" / f"{config}.yaml")
-    return report_plan(scenario.model_copy(update=changes), with_arms=False)
+    report = scenario.report.model_copy(update={"bootstrap_draws": 500})
+    return report_plan(scenario.model_copy(update={"report": report} | changes), with_arms=False)
 
 
 def write_results(folder: Path, plan: ReportPlan, skip: tuple[str, ...] = (), updates: int = UPDATES) -> Path:

@@ -11,6 +11,7 @@ from matplotlib import pyplot
 from matplotlib.text import Text
 
 from fr3e.errors import UserError
+from fr3e.report import style
 from fr3e.report.figures import FIGURES, draw_all, write_figures
 from fr3e.report.figures_tokens import chosen_trajectories, lines, tokens_table
 from fr3e.report.runs import load_runs
@@ -22,21 +23,40 @@ def test_the_list_of_names_needs_no_matplotlib() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def check_files(folder: Path, name: str) -> None:
+    """PDF with embedded TrueType fonts and no date, PNG at 200 dpi, CSV with rows."""
+    pdf = (folder / f"{name}.pdf").read_bytes()
+    assert b"/FontFile2" in pdf, f"{name}: no TrueType font embedded"
+    assert b"/Type3" not in pdf, f"{name}: Type 3 fonts are refused by publishers"
+    assert b"/CreationDate" not in pdf
+    png = (folder / f"{name}.png").read_bytes()
+    # pHYs: 200 dpi are 7874 pixels per metre.
+    assert re.search(rb"pHYs(.{4})", png, re.S).group(1) == (7874).to_bytes(4, "big")
+    assert len(pd.read_csv(folder / f"{name}.csv")), f"{name}: no data"
+
+
+def test_every_figure_draws_the_demo_and_three_of_them_are_sound_files(in_demo: Path, demo_plan) -> None:
+    seen = set()
+    with pyplot.style.context(style.style_file()):
+        for name, figure, data in draw_all(demo_plan):
+            assert len(data), f"{name}: no data"
+            words = {text.get_text() for text in figure.findobj(Text)}
+            assert "not run" not in words, name
+            seen.add(name)
+            if name in ("length_reward_covariance", "alpha_histogram", "fig2_tokens"):
+                style.save(figure, data, Path("some"), name)
+                check_files(Path("some"), name)
+            pyplot.close(figure)
+    assert seen == set(FIGURES)
+
+
+@pytest.mark.slow
 def test_every_figure_is_a_pdf_with_embedded_fonts_a_png_and_its_data(in_demo: Path) -> None:
     write_figures(Path("results/demo/report.yaml"), Path("figures"))
     made = {path.name for path in Path("figures").iterdir()}
     assert made == {f"{name}.{ending}" for name in FIGURES for ending in ("pdf", "png", "csv")}
     for name in FIGURES:
-        pdf = Path("figures", f"{name}.pdf").read_bytes()
-        assert b"/FontFile2" in pdf, f"{name}: no TrueType font embedded"
-        assert b"/Type3" not in pdf, f"{name}: Type 3 fonts are refused by publishers"
-        assert b"/CreationDate" not in pdf
-        png = Path("figures", f"{name}.png").read_bytes()
-        # pHYs: 200 dpi are 7874 pixels per metre.
-        assert re.search(rb"pHYs(.{4})", png, re.S).group(1) == (7874).to_bytes(4, "big")
-        table = pd.read_csv(Path("figures", f"{name}.csv"))
-        assert len(table), f"{name}: no data"
-    assert list(Path("figures").glob(".*")) == []
+        check_files(Path("figures"), name)
 
 
 def test_absent_runs_leave_panels_that_say_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
