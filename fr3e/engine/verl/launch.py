@@ -28,6 +28,7 @@ import psutil
 
 from fr3e.config.scenario import RunConfig
 from fr3e.engine.verl import VERL_VERSION, state
+from fr3e.engine.verl.causes import in_brief
 from fr3e.engine.verl.config import check, render
 from fr3e.engine.verl.metrics import merge
 from fr3e.errors import UserError
@@ -236,7 +237,7 @@ def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: flo
         return f"no progress for {limit:.0f} s, a worker or a vLLM server hangs; the attempt was ended"
     if error_file.exists():
         error = read_json(error_file)
-        return error["message"] if error["user"] else f"{error['type']}: {error['message'].strip()[-600:]}"
+        return error["message"] if error["user"] else f"{error['type']}: {in_brief(error['message'])}"
     return None if code == 0 else f"the process ended with code {code}"
 
 

@@ -15,6 +15,7 @@ from verl.trainer.ppo.utils import need_critic, need_reference_policy
 from verl.utils.config import validate_config
 
 from fr3e.engine.verl import plugin
+from fr3e.engine.verl.causes import cause_of
 from fr3e.errors import UserError
 from fr3e.files import write_json
 
@@ -34,15 +35,6 @@ class FR3ERunner(_Runner):  # type: ignore[misc, valid-type]
         super().run(config)
 
 
-def cause_of(error: BaseException) -> BaseException:
-    """The exception that a chain of Ray's wrappers began with."""
-    while True:
-        inner = getattr(error, "cause", None) or error.__cause__
-        if not isinstance(inner, BaseException) or inner is error:
-            return error
-        error = inner
-
-
 def main(config_file: str, error_file: str) -> int:
     """Run to the last update; 0, or 1 with the reason in `error_file`."""
     # Under its own name, so that Ray does not pickle the class as one of __main__.
@@ -57,7 +49,7 @@ def main(config_file: str, error_file: str) -> int:
         cause = cause_of(error)
         write_json(
             Path(error_file),
-            {"type": type(cause).__name__, "message": str(cause)[-2000:], "user": isinstance(cause, UserError)},
+            {"type": type(cause).__name__, "message": str(cause), "user": isinstance(cause, UserError)},
         )
         raise
     return 0

@@ -8,6 +8,7 @@ vLLM -> `_compute_metrics` probes, writes the metrics row and then the checkpoin
 import logging
 import math
 import pickle
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,11 +31,13 @@ from fr3e.engine.local.probe import probe_prompts
 from fr3e.engine.local.problems import Problem, PromptStream, load_problems
 from fr3e.engine.local.trajectories import sample_trajectories
 from fr3e.engine.verl import plugin, rows, state
+from fr3e.engine.verl.causes import cause_of, in_brief
 from fr3e.engine.verl.config import TRAINER_MODE
 from fr3e.engine.verl.loss import SUMS, make_loss
 from fr3e.engine.verl.metrics import RowFile, mismatch
 from fr3e.engine.verl.probe import due, probe_columns, probe_uid
 from fr3e.engine.verl.sampler import Explorers, GroupSampler, Round
+from fr3e.errors import UserError
 from fr3e.exploration.records import Prompt
 
 log = logging.getLogger("fr3e")
@@ -264,9 +267,17 @@ class FR3ETrainer(PPOTrainerSync):
     def _write_checkpoint(self) -> None:
         """State, verl's own files, then the seal; only after that are older checkpoints removed."""
         started = time.monotonic()
-        state.save(self.checkpoints, self.progress)
-        super()._save_checkpoint()
-        state.seal(self.checkpoints, self.global_steps, self.config.fr3e.identity)
+        try:
+            state.save(self.checkpoints, self.progress)
+            super()._save_checkpoint()
+            state.seal(self.checkpoints, self.global_steps, self.config.fr3e.identity)
+        except Exception as error:
+            # torch says "unexpected pos" where the disk is full; what matters is which file system, and what is left.
+            free = shutil.disk_usage(self.checkpoints).free / 2**30
+            raise UserError(
+                f"update {self.global_steps}: its checkpoint could not be written to {self.checkpoints}, where "
+                f"{free:.1f} GiB are free: {in_brief(str(cause_of(error)))}"
+            ) from error
         state.prune(self.checkpoints, self.run.training.checkpoint.keep)
         self._save_due, self._save_seconds = False, time.monotonic() - started
         self.beat()

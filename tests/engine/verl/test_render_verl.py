@@ -1,0 +1,56 @@
+"""The whole verl configuration, resolved over verl's own defaults, for every run of Table 1."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("verl")
+
+from omegaconf import OmegaConf
+
+from fr3e.config import load_scenario, resolve_run
+from fr3e.config.scenario import RunConfig
+from fr3e.engine.verl import config as rendering
+from fr3e.engine.verl.config import render
+from fr3e.errors import UserError
+
+pytestmark = pytest.mark.verl
+ROOT = Path(__file__).resolve().parents[3]
+PAPER = load_scenario(ROOT / "config" / "paper.yaml")
+RUNS = [(model, arm) for model in PAPER.models for arm in PAPER.methods]
+
+
+@pytest.mark.parametrize(("model", "arm"), RUNS)
+@pytest.mark.filterwarnings("ignore:Disabled critic")
+def test_every_run_of_table_1_resolves_and_passes_verls_own_checks(model: str, arm: str, tmp_path: Path) -> None:
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import validate_config
+
+    run = resolve_run(PAPER, model, arm, 0, arms=ROOT / "config" / "arms")
+    config = render(run, tmp_path)
+    assert not need_critic(config) and not need_reference_policy(config)
+    validate_config(config=config, use_reference_policy=False, use_critic=False)
+    target = tmp_path / "verl.yaml"
+    target.write_text(OmegaConf.to_yaml(config, resolve=True))
+    again = OmegaConf.load(target)
+    assert "${" not in target.read_text(), "everything is resolved"
+    assert RunConfig.model_validate(OmegaConf.to_container(again.fr3e.run)) == run
+    gpus = again.trainer.nnodes * again.trainer.n_gpus_per_node
+    assert gpus == (32 if "32b" in model else 8)
+    assert gpus % again.actor_rollout_ref.rollout.tensor_model_parallel_size == 0
+
+
+def test_a_kl_term_brings_a_reference_model() -> None:
+    from verl.trainer.ppo.utils import need_reference_policy
+
+    run = resolve_run(PAPER, "qwen2.5-7b", "fr3e", 0, arms=ROOT / "config" / "arms")
+    loss = run.training.loss.model_copy(update={"kl": 0.01})
+    changed = run.model_copy(update={"training": run.training.model_copy(update={"loss": loss})})
+    assert need_reference_policy(render(changed, Path("out")))
+
+
+def test_a_setting_that_verl_no_longer_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = resolve_run(PAPER, "qwen2.5-7b", "fr3e", 0, arms=ROOT / "config" / "arms")
+    monkeypatch.setattr(rendering, "_reward", lambda training: {"number_of_workers": 1})
+    with pytest.raises(UserError, match=r"verl has no setting reward\.number_of_workers"):
+        render(run, Path("out"))
