@@ -23,10 +23,10 @@ STEPS = "We set up the quantities step by step; after 2 steps and 3 checks every
 
 
 def perturbed(gold: str) -> str:
-    """Another answer of the same shape: the last number one larger, or a term added."""
+    """Another answer of the same shape: the last number one larger, another word, or a term added."""
     numbers = list(re.finditer(r"\d+", gold))
     if not numbers:
-        return f"{gold} + 1"
+        return f"{gold} + 1" if len(gold) == 1 or "text" not in gold else "\\text{neither}"
     last = numbers[-1]
     return gold[: last.start()] + str(int(last.group()) + 1) + gold[last.end() :]
 
@@ -43,6 +43,8 @@ def respelt(gold: str) -> str:
 MANNERS: dict[str, Callable[[str], str]] = {
     "boxed": lambda gold: f"{STEPS}So the answer is $\\boxed{{{gold}}}$.",
     "boxed_wrong": lambda gold: f"{STEPS}So the answer is $\\boxed{{{perturbed(gold)}}}$.",
+    "boxed_bare": lambda gold: f"{STEPS}So the answer is \\boxed{{{gold}}}",
+    "boxed_bare_wrong": lambda gold: f"{STEPS}So the answer is \\boxed{{{perturbed(gold)}}}",
     "respelt": lambda gold: f"{STEPS}Therefore \\[\\boxed{{{respelt(gold)}}}\\]",
     "withdrawn": lambda gold: (
         f"{STEPS}That gives $\\boxed{{{perturbed(gold)}}}$. Wait, that is a slip. The answer is $\\boxed{{{gold}}}$."
