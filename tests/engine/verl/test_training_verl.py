@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 import torch
 
@@ -28,7 +27,7 @@ from fr3e.evaluation.prompts import stop_ids
 from fr3e.exploration.explore import base_anchors
 from fr3e.exploration.records import Rollout, StateGroup
 from fr3e.files import read_json
-from tests.engine.verl.verl_runs import Attempt, Ended, Materials, batch, make_materials, saved, small_run
+from tests.engine.verl.verl_runs import Attempt, Ended, Materials, batch, make_materials, of_session, saved, small_run
 
 pytestmark = [pytest.mark.verl, pytest.mark.slow, pytest.mark.timeout(1500)]
 LAST = 6
@@ -59,9 +58,11 @@ def fr3e(materials: Materials) -> Runs:
     run, out = small_run(materials, "fr3e", ranks=2), materials.folder / "fr3e"
     first = Attempt(run, out)
     first.wait_for(3)
+    session = first.session()
+    facts: dict[str, Any] = {"before": len(of_session(session))}
     first.find("ray::WorkerDict").kill()
-    ended = {"dead worker": first.end(limit=120)}
-    facts: dict[str, Any] = {"saved": saved(out), "rows": first.rows(), "left": alive(out)}
+    ended = {"dead worker": first.end(limit=300)}
+    facts |= {"saved": saved(out), "rows": first.rows(), "left": of_session(session)}
     ended["other ranks"] = Attempt(small_run(materials, "fr3e", ranks=1), out).end(limit=120)
     ended["resumed"] = Attempt(run, out).end()
     return Runs(run, out, ended, facts)
@@ -83,9 +84,10 @@ def grpo_pp(materials: Materials) -> Runs:
     approximate = small_run(materials, "grpo_pp", ranks=1, verl={"entropy": "topk"})
     second = Attempt(approximate, out, {"FR3E_STALL_SECONDS": "90"})
     second.wait_for(3)
+    session = second.session()
     second.find("EngineCore").send_signal(signal.SIGSTOP)
-    ended["hung server"] = second.end(limit=300)
-    facts |= {"saved after hung server": saved(out), "left": alive(out), "approximate": batch(out, 3)}
+    ended["hung server"] = second.end(limit=400)
+    facts |= {"saved after hung server": saved(out), "left": of_session(session), "approximate": batch(out, 3)}
     facts["rows of the second"] = read_rows(second.base.with_suffix(".metrics.jsonl"))
 
     here = str(Path(__file__).parent)
@@ -108,18 +110,6 @@ def degenerate(materials: Materials, tmp_path_factory: pytest.TempPathFactory) -
     pq.write_table(table.set_column(table.column_names.index("gold"), "gold", golds), target)
     run = small_run(materials, "fr3e", ranks=1, accum={"max_rounds": 2}).model_copy(update={"data": str(target)})
     return Attempt(run, target.parent / "out").end()
-
-
-def alive(out: Path) -> list[str]:
-    """Processes that still have a file of the run's folder open or were started for it."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if str(out) in " ".join(process.cmdline()):
-                found.append(" ".join(process.cmdline())[:200])
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return found
 
 
 # ------------------------------------------------------------------------------------------- it trains, and goes on
@@ -172,7 +162,7 @@ def test_carried_groups_are_trained_or_still_waiting_after_a_resume(fr3e: Runs) 
 
 def test_another_number_of_ranks_is_refused_without_starting_anything(fr3e: Runs) -> None:
     ended = fr3e.ended["other ranks"]
-    assert ended.code == 2 and "written by 2 ranks, this run has 1" in ended.said and ended.seconds < 60
+    assert ended.code == 2 and "written by 2 ranks, this run has 1" in ended.said and ended.seconds < 120
 
 
 def test_trained_json_names_the_last_checkpoint(fr3e: Runs) -> None:
@@ -335,14 +325,15 @@ def test_approximate_entropies_are_labelled_and_are_close_lower_bounds(grpo_pp: 
 
 def test_a_dead_ray_worker_ends_the_run_in_bounded_time(fr3e: Runs) -> None:
     ended = fr3e.ended["dead worker"]
-    assert ended.code == 2 and ended.seconds < 120
+    assert ended.code == 2 and ended.seconds < 300
+    assert fr3e.facts["before"] > 10 and fr3e.facts["left"] == [], "none of the attempt's many processes may stay"
     assert "attempt 1" in ended.said and "can be resumed from" in ended.said
-    assert fr3e.facts["saved"] and fr3e.facts["left"] == []
+    assert fr3e.facts["saved"]
 
 
 def test_a_hung_server_ends_the_run_in_bounded_time(grpo_pp: Runs) -> None:
     ended = grpo_pp.ended["hung server"]
-    assert ended.code == 2 and ended.seconds < 300
+    assert ended.code == 2 and ended.seconds < 400
     assert "no progress for 90 s" in ended.said and "can be resumed from" in ended.said
     assert grpo_pp.facts["saved after hung server"] and grpo_pp.facts["left"] == []
 
@@ -350,6 +341,7 @@ def test_a_hung_server_ends_the_run_in_bounded_time(grpo_pp: Runs) -> None:
 def test_a_full_disk_leaves_the_checkpoint_before_it_usable(grpo_pp: Runs) -> None:
     ended = grpo_pp.ended["full disk"]
     assert ended.code == 2 and "update 2 can be resumed from" in ended.said
+    assert "update 4: its checkpoint could not be written to" in ended.said and "GiB are free" in ended.said
     assert grpo_pp.facts["saved after full disk"] == [2]
     assert read_json(grpo_pp.out / "attempts" / "2.json")["resumed_from"] == 2
 

@@ -149,6 +149,11 @@ class Attempt:
                 raise AssertionError(f"no row of update {update}: {self.text()[-2000:]}\n{self.log()[-6000:]}")
             time.sleep(0.1)
 
+    def session(self) -> int:
+        """Session of the attempt's processes: Ray's and vLLM's are all of it."""
+        (child,) = [p for p in psutil.Process(self.process.pid).children() if "fr3e.engine.verl.run" in p.cmdline()]
+        return child.pid
+
     def find(self, title: str) -> psutil.Process:
         """A process of this attempt whose title holds `title`."""
         for process in psutil.Process(self.process.pid).children(recursive=True):
@@ -177,6 +182,18 @@ class Attempt:
     def log(self) -> str:
         file = self.base.with_suffix(".log")
         return file.read_text(errors="replace") if file.exists() else "(no log)"
+
+
+def of_session(session: int) -> list[str]:
+    """Titles of the living processes of a session."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline())[:200])
+        except (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError):
+            continue
+    return found
 
 
 def saved(out: Path) -> list[int]:
