@@ -1,6 +1,6 @@
 """The demo's task: chains of one-digit arithmetic, evaluated strictly from left to right modulo 10.
 
-A problem such as `4-4*3+5?` is solved step by step, `4-4=0`, `0*3=0`, `0+5=5`, one step a line, and closes with
+A problem such as `4-4*3+5?` is solved step by step, one step a line, `4-4=0`, `0*3=0`, `0+5=5`, and closes with
 `\\boxed{5}`. The worked solutions of the warm start are imperfect on purpose (`demonstrate`): the mistakes are what
 reinforcement learning finds to mend. Every random draw comes from `random.Random.random()`, the one method whose values
 Python promises to keep.
@@ -82,10 +82,10 @@ class Flaws:
     (the wrong value is carried on).
     """
 
-    careful: float = 0.40
-    merge_careful: float = 0.10
-    merge_hasty: float = 0.75
-    jump: float = 0.04
+    careful: float = 0.45
+    merge_careful: float = 0.08
+    merge_hasty: float = 0.70
+    jump: float = 0.06
     slip: float = 0.03
 
 

@@ -83,6 +83,7 @@ def _warm_start(model: RunModel, base: SyntheticModel, folder: Path) -> dict[str
     network.generation_config = toy.build_generation_config(tokenizer)
     network.eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    (folder / "model.safetensors").chmod(0o644)  # the library writes it for its owner alone
     return {"parameters": parameters, "loss": losses[-1], "rope_override": _override(model, folder)}
 
 

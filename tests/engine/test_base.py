@@ -102,6 +102,7 @@ def test_folder_is_a_whole_model(made):
     assert stop_ids(AutoTokenizer.from_pretrained(made), GenerationConfig.from_pretrained(made)) == sorted(
         TOKENIZER.convert_tokens_to_ids([toy.END, toy.END_OF_TEXT])
     )
+    assert (made / "model.safetensors").stat().st_mode & 0o044 == 0o044  # readable by others of the group
     manifest = read_json(made / "manifest.json")
     assert set(manifest["files"]) == {path.name for path in made.iterdir()} - {"manifest.json"}
     assert all(sha256(made / name) == digest for name, digest in manifest["files"].items())
