@@ -33,6 +33,7 @@ from fr3e.engine.local.trajectories import sample_trajectories
 from fr3e.engine.verl import plugin, rows, state
 from fr3e.engine.verl.causes import cause_of, in_brief
 from fr3e.engine.verl.config import TRAINER_MODE
+from fr3e.engine.verl.layout import layout, row_losses
 from fr3e.engine.verl.loss import SUMS, make_loss
 from fr3e.engine.verl.metrics import RowFile, mismatch
 from fr3e.engine.verl.probe import due, probe_columns, probe_uid
@@ -121,7 +122,7 @@ class FR3ETrainer(PPOTrainerSync):
             count = sum(len(group.rollouts) for group in groups)
             lengths.append([tag["seq_len"] for tag in batch.tags[first : first + count]])
             first += count
-        placed = rows.layout(lengths, self.run.training.verl.nodes * self.run.training.verl.gpus_per_node)
+        placed = layout(lengths, self.run.training.verl.nodes * self.run.training.verl.gpus_per_node)
         real = len(batch)
         if placed.padding:
             batch = upsample_batch_to_divisible_size(batch, real + placed.padding, self.tokenizer.eos_token_id)
@@ -137,7 +138,7 @@ class FR3ETrainer(PPOTrainerSync):
         rows.verify(stored, trained)
         self._advantages = advantages(trained, training.fr3e, training.adv, self.replay_buffer.name(self.global_steps))
         by_uid = {group.uid: found for group, found in zip(trained, self._advantages, strict=True)}
-        losses = rows.row_losses(self._round.minibatches, by_uid, training, self.global_steps)
+        losses = row_losses(self._round.minibatches, by_uid, training, self.global_steps)
         self._update["mismatch"] = self._mismatch(stored)
         if self._batches:
             self._update["stored"], self._update["losses"] = stored, losses
