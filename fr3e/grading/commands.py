@@ -11,6 +11,7 @@ _DELIMITED = {"lfloor": ("rfloor", "floor"), "lceil": ("rceil", "ceil")}
 _ACCENTS = {"dot", "ddot", "vec", "hat", "bar", "tilde", "overline", "overrightarrow", "widehat", "underline", "mathcal",
             "mathscr", "mathfrak", "widetilde"}  # fmt: skip
 _SYMBOL_COMMANDS = GREEK | {"ell", "hbar", "infty", "partial", "nabla", "odot", "prime", "triangle", "angle"}
+_OPERATORS = {"sum", "prod", "int", "iint", "iiint", "oint", "lim"}
 _APPLIED = set("fghFGHPQRuyIpqTNMV")
 _DERIVATIVE = re.compile(
     r"\{(?:d|partial)(?:\^\{?\d\}?)?(?:[A-Za-z](?:_\{?\w+\}?)?)?\}\{(?:d|partial)[A-Za-z](?:\^\{?\d\}?)?\}"
@@ -107,6 +108,8 @@ class Commands(Stream):
                 return derivative
             numerator = self.argument()
             return ("/", numerator, self.argument())
+        if name in _OPERATORS:
+            return self.operator(name)
         if name == "sqrt":
             return self.root()
         if name in ("binom", "choose"):
@@ -142,6 +145,26 @@ class Commands(Stream):
         if name == "circ":
             return ("deg",)
         raise Unreadable(f"\\{name}")
+
+    def operator(self, name: str) -> Node:
+        """A sum, product, integral or limit, not carried out: an unknown function of its body, named by its bounds."""
+        bounds = {"_": "", "^": ""}
+        while self.at("_") or self.at("^"):
+            mark = self.next().value
+            start = self.position
+            if self.at("{"):
+                level = 0
+                while True:
+                    token = self.next()
+                    if token is END:
+                        raise Unreadable("open bounds")
+                    level += {"{": 1, "}": -1}.get(token.value, 0)
+                    if level == 0:
+                        break
+            else:
+                self.next()
+            bounds[mark] = "".join(t.value for t in self.tokens[start : self.position]).strip("{}")
+        return ("app", f"{name} {bounds['_']} {bounds['^']}", self.product())
 
     def derivative(self) -> Node | None:
         """\\frac{dx}{dt} and its like as one symbol, so that the d does not cancel."""

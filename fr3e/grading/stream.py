@@ -47,6 +47,10 @@ class Stream:
         """A sum of products; reads as far as it can."""
         raise NotImplementedError
 
+    def product(self) -> Node:
+        """A product of factors; reads as far as it can."""
+        raise NotImplementedError
+
     def power(self) -> Node:
         """A value with its exponent."""
         raise NotImplementedError

@@ -46,7 +46,7 @@ def split_unit(tokens: list[Token]) -> tuple[list[Token], units.Unit | None, boo
             degree, body = True, body[:-4]
             continue
         cut = _unit_start(body)
-        if cut is None or cut == 0:
+        if cut is None or cut == 0 or not _measurable(body[:cut]):
             break
         spelled = "".join((" " if t.gap else "") + t.value for t in body[cut:]).strip()
         body = body[:cut]
@@ -62,6 +62,11 @@ def split_unit(tokens: list[Token]) -> tuple[list[Token], units.Unit | None, boo
     lone = len(unit_words) == 1 and len(body) + 1 == len(tokens) and tokens[-1].kind == "letters"
     unit = units.read_unit(" ".join(unit_words), lone) if unit_words else None
     return body, unit, percent, degree, scale
+
+
+def _measurable(tokens: list[Token]) -> bool:
+    """Whether a unit may follow: a number or a formula, and no words ("No solution" is not No, in solutions)."""
+    return any(t.kind in ("num", "cmd") for t in tokens) or all(len(t.value) == 1 for t in tokens)
 
 
 def _inside_function(body: list[Token]) -> bool:
