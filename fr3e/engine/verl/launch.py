@@ -27,6 +27,7 @@ from typing import Any
 import psutil
 
 from fr3e.config.scenario import RunConfig
+from fr3e.engine.local.checkpoint import locked
 from fr3e.engine.verl import VERL_VERSION, state
 from fr3e.engine.verl.causes import in_brief
 from fr3e.engine.verl.config import check, render
@@ -44,6 +45,8 @@ KEEP = "FR3E_KEEP_BATCHES"
 """Where set, each update's batch is kept in <out>/batches, for a replay by another engine."""
 MARK = "FR3E_ATTEMPT"
 GRACE_SECONDS = 30.0
+PREEMPTED = 75
+"""Exit code after SIGTERM, as the local engine's (EX_TEMPFAIL). What came after the newest checkpoint is done again."""
 
 
 def train(run: RunConfig, out: Path) -> None:
@@ -52,8 +55,10 @@ def train(run: RunConfig, out: Path) -> None:
     Raises `UserError` with the reason, the log's place and the update that can be resumed from when the attempt fails.
     """
     out = Path(out).resolve()
-    attempt(run, out)
-    finish(run, out)
+    with locked(out / "checkpoint"):
+        (out / "trained.json").unlink(missing_ok=True)
+        attempt(run, out)
+        finish(run, out)
 
 
 def attempt(run: RunConfig, out: Path) -> None:
@@ -248,7 +253,8 @@ def _in_main_thread() -> bool:
 
 
 def _terminated(number: int, frame: Any) -> None:
-    raise SystemExit(128 + number)
+    log.info("stopped by SIGTERM; start the same command again to go on from the newest checkpoint")
+    raise SystemExit(PREEMPTED)
 
 
 def processes_of(mark: str, session: int) -> list[psutil.Process]:

@@ -174,7 +174,7 @@ class Attempt:
     def stop(self) -> None:
         """Ask the command to end; it takes its own processes with it."""
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(120)
 
     def text(self) -> str:
         return self.said.read_text(errors="replace")
