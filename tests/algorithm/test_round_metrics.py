@@ -20,7 +20,6 @@ from fr3e.config.training import AdvantageConfig, Fr3eConfig
 from fr3e.exploration.records import Cost, Exploration
 from tests.made_groups import group, rollout
 
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
