@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from fr3e.grading import pool as pools
-from fr3e.grading.decide import decide
+from fr3e.grading.decide import decide, with_unit, within
 from fr3e.grading.extract import extract
 from fr3e.grading.oracle import Undecided
 from fr3e.grading.verdict import Verdict
@@ -14,14 +14,26 @@ from fr3e.grading.verdict import Verdict
 _LONG = 20_000  # characters; extraction from longer responses is kept off the event loop
 
 
-def grade(response: str, gold: str) -> Verdict:
+def grade(response: str, gold: str, unit: str | None = None, tolerance: float | None = None) -> Verdict:
     """Whether the answer that `response` ends with is right for `gold`.
+
+    `unit` and `tolerance` are what a data set states beside a gold (OlympiadBench does): the unit that the gold is in, and
+    by how much a number may differ from it. Everywhere else numbers are exact.
 
     Never raises on any text and never takes longer than the limits in limits.py. Safe from any thread, event loop or
     process; a worker process is started only when the answer needs one.
     """
-    verdict = _at_once(response, gold)
-    return verdict if isinstance(verdict, Verdict) else _in_worker(verdict, gold, pools.shared())
+    gold = with_unit(gold, unit)
+    found = _at_once(response, gold)
+    verdict = found if isinstance(found, Verdict) else _in_worker(found, gold, pools.shared())
+    return tolerated(verdict, gold, tolerance)
+
+
+def tolerated(verdict: Verdict, gold: str, tolerance: float | None) -> Verdict:
+    """`verdict`, or right where a wrong number is within the stated tolerance."""
+    if tolerance and verdict.kind == "wrong" and verdict.answer is not None and within(verdict.answer, gold, tolerance):
+        return Verdict("correct", verdict.answer, f"within the stated error of {tolerance:g}")
+    return verdict
 
 
 async def grade_async(response: str, gold: str) -> Verdict:

@@ -5,8 +5,8 @@ import re
 from fractions import Fraction
 
 from fr3e.grading.compare import same_form
-from fr3e.grading.exact import NotExact
-from fr3e.grading.forms import Form, Words
+from fr3e.grading.exact import NotExact, exact
+from fr3e.grading.forms import Form, Value, Words
 from fr3e.grading.limits import MAX_GOLD, refusal
 from fr3e.grading.normalise import clean
 from fr3e.grading.numeric import NoValue
@@ -80,6 +80,34 @@ def decide(answer: str, gold: str, heavy: bool) -> Decision:  # noqa: PLR0911
         return "wrong", "the answer is an operation that was not carried out"
     golds, answers = readings(gold), readings(answer)
     return _by_readings(answers, golds, cleaned, cleaned_gold, heavy)
+
+
+def with_unit(gold: str, unit: str | None) -> str:
+    """`gold` with the unit that its data set states beside it; a list of answers is left as it is."""
+    if not unit or "," in gold:
+        return gold
+    bare, unit = gold.strip().strip("$"), unit.strip().strip("$")
+    if unit in bare:
+        return gold
+    if unit in ("%", r"\%"):
+        return rf"{bare}\%"
+    if "circ" in unit:
+        return rf"{bare}^{{\circ}}"
+    return rf"{bare} \text{{{unit}}}"
+
+
+def within(answer: str, gold: str, tolerance: float) -> bool:
+    """Whether two rational values differ by no more than `tolerance`, the error that a data set states for a gold."""
+    for wanted in readings(gold):
+        for found in readings(answer):
+            if isinstance(wanted, Value) and isinstance(found, Value):
+                try:
+                    difference = exact(found.node)[0] - exact(wanted.node)[0]
+                except NotExact:
+                    continue
+                if abs(difference) <= Fraction(str(tolerance)):
+                    return True
+    return False
 
 
 def _by_readings(

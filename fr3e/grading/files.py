@@ -7,7 +7,8 @@ from typing import Any
 
 from fr3e.errors import UserError
 from fr3e.files import replacing
-from fr3e.grading.api import grade_many
+from fr3e.grading.api import grade_many, tolerated
+from fr3e.grading.decide import with_unit
 from fr3e.grading.pool import Pool
 from fr3e.grading.qwen_compatible import qwen_compatible
 from fr3e.grading.verdict import KINDS
@@ -17,17 +18,18 @@ COLUMNS = ("benchmark", "id", "protocol", "sample", "response", "finish", "respo
 BATCH_ROWS = 1_000
 
 
-def _golds(path: Path) -> tuple[dict[str, str], set[str]]:
-    """Gold by id, and the ids of the rows that are left out as unusable."""
+def _golds(path: Path) -> tuple[dict[str, tuple[str, float | None]], set[str]]:
+    """(gold with its unit, tolerance) by id, and the ids of the rows that are left out as unusable."""
     table = _opened(path, ("id", "gold")).read()
-    columns = ["id", "gold", *(["status"] if "status" in table.column_names else [])]
-    golds: dict[str, str] = {}
+    columns = ["id", "gold", *(name for name in ("status", "unit", "tolerance") if name in table.column_names)]
+    golds: dict[str, tuple[str, float | None]] = {}
     unusable: set[str] = set()
     for row in table.select(columns).to_pylist():
         if row.get("status") == "unusable":
             unusable.add(str(row["id"]))
         else:
-            golds[str(row["id"])] = "" if row["gold"] is None else str(row["gold"])
+            gold = "" if row["gold"] is None else str(row["gold"])
+            golds[str(row["id"])] = with_unit(gold, row.get("unit")), row.get("tolerance")
     return golds, unusable
 
 
@@ -66,7 +68,7 @@ def grade_file(generations: Path, gold: Path, out: Path, workers: int) -> None:
     """Grade every generation against its benchmark's gold; write verdicts.parquet whole or not at all.
 
     generations  columns benchmark, id, protocol, sample, response, finish, response_tokens
-    gold         the benchmark's parquet with id, gold and perhaps status; rows with status "unusable" are left out
+    gold         the benchmark's parquet with id, gold and perhaps status, unit, tolerance; rows with status "unusable" are left out
     out          benchmark, id, protocol, sample, verdict, correct, answer, rule, qwen_compatible, finish, response_tokens
     workers      grading processes
     Raises UserError for a missing column or a generation without a gold. Memory does not grow with the rows.
@@ -101,9 +103,11 @@ def grade_file(generations: Path, gold: Path, out: Path, workers: int) -> None:
     log.info("%s: %s", out, ", ".join(f"{kind} {counts[kind]}" for kind in KINDS))
 
 
-def _graded(rows: list[dict[str, Any]], golds: dict[str, str], pool: Pool) -> list[dict[str, Any]]:
-    pairs = [(row["response"] or "", golds[str(row["id"])]) for row in rows]
-    verdicts = list(grade_many(pairs, pool=pool))
+def _graded(rows: list[dict[str, Any]], golds: dict[str, tuple[str, float | None]], pool: Pool) -> list[dict[str, Any]]:
+    wanted = [golds[str(row["id"])] for row in rows]
+    pairs = [(row["response"] or "", gold) for row, (gold, _) in zip(rows, wanted, strict=True)]
+    plain = grade_many(pairs, pool=pool)
+    verdicts = [tolerated(verdict, *want) for verdict, want in zip(plain, wanted, strict=True)]
     with ThreadPoolExecutor(pool.size) as threads:
         second = list(threads.map(lambda pair: qwen_compatible(*pair, pool=pool), pairs))
     return [

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fr3e.errors import UserError
-from fr3e.grading import explain, explain_text
+from fr3e.grading import explain, explain_text, grade
 from fr3e.grading.files import grade_file
 from fr3e.grading.qwen_compatible import qwen_compatible
 
@@ -143,3 +143,31 @@ def test_explanations_are_json_and_name_the_rule() -> None:
     assert "refused" in shown
     assert "a tower of powers" in shown
     assert "no_answer" in explain_text("nothing", "7")
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "unit", "tolerance", "right"),
+    [
+        (r"4.2\%", "4.2", "%", 0.1, True),
+        ("4.3", "4.2", "%", 0.1, True),
+        ("4.35", "4.2", "%", 0.1, False),
+        ("4.3", "4.2", "%", None, False),
+        (r"45 \text{ minutes}", "45", "minute", None, True),
+        ("45", "45", "minute", None, True),
+        (r"45 \text{ hours}", "45", "minute", None, False),
+        (r"0.75 \text{ hours}", "45", "minute", None, True),
+        (r"166 \text{ cm}^2", "$166$", "$cm^2$", None, True),
+        ("90, 90", r"$\angle A=90$,$\angle B=90$", r"^{\circ}", None, True),
+    ],
+)
+def test_the_unit_and_the_error_beside_a_gold_count(
+    answer: str, gold: str, unit: str, tolerance: float | None, right: bool, tmp_path: Path
+) -> None:
+    assert bool(grade(rf"\boxed{{{answer}}}", gold, unit=unit, tolerance=tolerance)) == right
+    generations = _generations(tmp_path / "g.parquet", ["a"], [rf"\boxed{{{answer}}}"])
+    pq.write_table(
+        pa.table({"id": ["a"], "gold": [gold], "unit": [unit], "tolerance": pa.array([tolerance], pa.float64())}),
+        tmp_path / "gold.parquet",
+    )
+    grade_file(generations, tmp_path / "gold.parquet", tmp_path / "v.parquet", workers=1)
+    assert pq.read_table(tmp_path / "v.parquet").column("correct").to_pylist() == [right]
