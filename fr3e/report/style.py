@@ -74,12 +74,14 @@ def save(figure: "Figure", data: pd.DataFrame, folder: Path, name: str) -> None:
     """
     from matplotlib import pyplot
 
-    if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out once; both files get the same layout
-    with replacing(folder / f"{name}.pdf") as path:
-        figure.savefig(path, format="pdf", metadata={"CreationDate": None})
-    with replacing(folder / f"{name}.png") as path:
-        figure.savefig(path, format="png", dpi=200, metadata={"Software": None})
+    # Laid out once instead of at each of four draws; without the context savefig would bring the layout engine back.
+    with pyplot.rc_context({"figure.constrained_layout.use": False}):
+        if (engine := figure.get_layout_engine()) is not None:
+            engine.execute(figure)
+            figure.set_layout_engine(None)
+        with replacing(folder / f"{name}.pdf") as path:
+            figure.savefig(path, format="pdf", metadata={"CreationDate": None})
+        with replacing(folder / f"{name}.png") as path:
+            figure.savefig(path, format="png", dpi=200, metadata={"Software": None})
     pyplot.close(figure)
     write_text(folder / f"{name}.csv", data.to_csv(index=False, float_format="%.6g"))
