@@ -118,6 +118,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge|checkmark|therefore|because"
          r"|underline|cancel|uline|centering|mathstrut|ensuremath)(?![a-zA-Z])|~", " "),
         (r"\\text\s*\{\s*[.,;:!]*\s*\}", " "),
+        (r"(?<=[)\]])\s*\^\s*\{?\s*(?:T|\\top|\\text\s*\{\s*T\s*\})\s*\}?\s*$", ""),
+        (r"\\text\s*\{\s*[,;]?\s*\(?\s*(?:since|because)\b.*$", ""),
         (r"<=|=<", r" \\le "),
         (r">=|=>", r" \\ge "),
         (r"!=|<>|=/=", r" \\ne "),

@@ -205,7 +205,15 @@ class Reader:
         return self.bracketed(tokens) or self.value(tokens)
 
     def number_set(self, tokens: list[Token]) -> Form:
-        name = "".join(t.value for t in tokens[1:]).strip("{}")
+        name = re.sub(r"[{}]", "", "".join(t.value for t in tokens[1:]))
+        if name in ("R^+", "R_+", "R_>0", "R^-", "R_-", "R_<0"):
+            zero, far = ("n", Fraction(0)), ("oo",)
+            span = (
+                Span(zero, far, (False, False))
+                if name[-1] in "+0" and "<" not in name
+                else Span(("neg", far), zero, (False, False))
+            )
+            return Region((span,))
         if name not in _REAL:
             raise Unreadable(f"the set {name}")
         return _REAL[name]

@@ -100,6 +100,10 @@ def solved_region(operators: list[str], sides: list[Form]) -> Region | None:  # 
 
 
 def combined(items: list[Form], either: bool) -> Form:
+    if not either and len(items) > 1 and all(isinstance(item, Region) for item in items):
+        items = [item for item in items if item != EVERYTHING] or [EVERYTHING]  # "and x is real" adds nothing
+        if len(items) == 1:
+            return items[0]
     regions = [item for item in items if isinstance(item, Region)]
     if len(regions) == len(items) and len({r.variable for r in regions}) == 1:
         if all(len(r.spans) == 1 and not r.points for r in regions) and not either and len(regions) == 2:

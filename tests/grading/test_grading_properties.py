@@ -17,6 +17,7 @@ from fr3e.grading.limits import refusal
 from fr3e.grading.normalise import clean
 
 NAMES = ("aime24", "amc23", "gsm8k", "math500", "minerva_math", "gaokao2023en", "olympiadbench", "college_math")
+SETS = [pytest.param(name, marks=pytest.mark.slow) if name == "college_math" else name for name in NAMES]
 fractions = st.fractions(min_value=-10_000, max_value=10_000, max_denominator=997)
 
 
@@ -125,7 +126,7 @@ def _respelled(gold: str) -> list[str]:
 EXCEPTIONS = {("gaokao2023en", 167), ("gaokao2023en", 192)}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SETS)
 def test_every_gold_is_right_against_itself_and_its_respellings(name: str, mirror: Path) -> None:
     pairs, rows = [], []
     for row, gold in enumerate(_golds(mirror, name)):
@@ -156,7 +157,7 @@ SAME: dict[str, set[tuple[int, int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SETS)
 def test_a_gold_is_wrong_against_others(name: str, mirror: Path) -> None:
     row_of: dict[str, int] = {}
     for row, gold in enumerate(_golds(mirror, name)):
