@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from evaluation import toy
+from tests.evaluation import toy
 
 from fr3e.errors import UserError
 from fr3e.evaluation import evaluate

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from evaluation import toy
+from tests.evaluation import toy
 
 from fr3e.errors import UserError
 from fr3e.evaluation import engines, sample

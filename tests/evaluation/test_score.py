@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from evaluation import made, toy
+from tests.evaluation import made, toy
 
 from fr3e.errors import UserError
 from fr3e.evaluation import statistics

@@ -4,7 +4,7 @@ import os
 
 import pyarrow.parquet as pq
 import pytest
-from evaluation import toy
+from tests.evaluation import toy
 
 from fr3e.evaluation.sample import SCHEMA, sample_plan
 from fr3e.files import read_json

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from evaluation import made
+from tests.evaluation import made
 
 from fr3e.errors import UserError
 from fr3e.evaluation import statistics

@@ -1,5 +1,9 @@
 # Tables, figures and pages. Each rule names its outputs so that `snakemake --report` shows them with their captions.
+from fr3e.report.captions import facts
 from fr3e.report.names import COST, FIGURES, TABLE1
+
+# K, M, n, T and seeds in words, for the captions.
+FACTS = facts(SCENARIO, {run: RUN_CONFIGS[run] for run in METHOD_RUNS})
 
 
 def scores(tags):
@@ -48,6 +52,7 @@ rule table1_files:
         f"{RESULTS}/benchmarks-of-rules/table1.tsv"
     params:
         code=code("table1"),
+        facts=FACTS,
     message:
         "Table 1"
     shell:
@@ -60,6 +65,7 @@ rule figure_files:
         metrics=run_records(METHOD_RUNS, "metrics.jsonl"),
         trajectories=run_records(METHOD_RUNS, "trajectories.jsonl"),
         scores=scores(TAGS),
+        verdicts=verdicts(TAGS),
     output:
         [reported(f"figures/{name}.png", "Figures") for name in FIGURES],
         [
@@ -73,6 +79,7 @@ rule figure_files:
         f"{RESULTS}/benchmarks-of-rules/figures.tsv"
     params:
         code=code("figures"),
+        facts=FACTS,
         style=fingerprint.file("config/paper.mplstyle"),
     message:
         "Figures"
@@ -100,6 +107,7 @@ rule cost_files:
         f"{RESULTS}/benchmarks-of-rules/cost.tsv"
     params:
         code=code("cost"),
+        facts=FACTS,
     message:
         "Cost tables"
     shell:
@@ -118,6 +126,7 @@ rule explorer_page:
         f"{RESULTS}/benchmarks-of-rules/explorer.tsv"
     params:
         code=code("explorer"),
+        facts=FACTS,
     message:
         "Explorer page"
     shell:
@@ -140,6 +149,7 @@ rule overview_page:
         f"{RESULTS}/benchmarks-of-rules/overview.tsv"
     params:
         code=code("overview"),
+        facts=FACTS,
         deviations=fingerprint.file("docs/deviations.md"),
         claims=fingerprint.file("docs/claims.md"),
     message:
@@ -166,6 +176,7 @@ rule arms_files:
         f"{RESULTS}/benchmarks-of-rules/arms.tsv"
     params:
         code=code("arms"),
+        facts=FACTS,
     message:
         "Ablation table"
     shell:
