@@ -5,6 +5,8 @@ Started and watched by `launch`. An error ends it with exit code 1, after its me
 
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from verl.utils.config import validate_config
 
 from fr3e.engine.verl import plugin
 from fr3e.engine.verl.causes import cause_of
+from fr3e.engine.verl.launch import MARK, end_processes
 from fr3e.errors import UserError
 from fr3e.files import write_json
 
@@ -35,11 +38,20 @@ class FR3ERunner(_Runner):  # type: ignore[misc, valid-type]
         super().run(config)
 
 
+def end_with(parent: int) -> None:
+    """End this attempt when the command that watches it is gone, lest it train on beside the next attempt."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    end_processes(os.environ.get(MARK, ""), os.getsid(0))
+    os._exit(1)
+
+
 def main(config_file: str, error_file: str) -> int:
     """Run to the last update; 0, or 1 with the reason in `error_file`."""
     # Under its own name, so that Ray does not pickle the class as one of __main__.
     from fr3e.engine.verl.run import FR3ERunner as runner
 
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     config = OmegaConf.load(config_file)
     assert plugin.LOADED
     validate_config(config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))

@@ -249,7 +249,7 @@ def replayed(run: RunConfig, out: Path, updates: list[int]) -> list[tuple[dict[s
 
 @pytest.mark.parametrize("name", ["fr3e", "grpo_pp"])
 def test_advantages_loss_and_gradient_norm_equal_the_local_engine(name: str, request: pytest.FixtureRequest) -> None:
-    """Two ranks (fr3e) and one (grpo_pp), two mini-batches, uneven micro-batches of at most 600 tokens, padding rows."""
+    """Two ranks (fr3e) and one (grpo_pp), two mini-batches, uneven micro-batches of at most 250 tokens, padding rows."""
     runs: Runs = request.getfixturevalue(name)
     for columns, kept in replayed(runs.run, runs.out, [1, 2]):
         verls = kept["columns"]
@@ -260,11 +260,12 @@ def test_advantages_loss_and_gradient_norm_equal_the_local_engine(name: str, req
         assert len(kept["grad_norms"]) == 2
 
 
-def test_micro_batches_were_uneven_and_there_was_padding(fr3e: Runs) -> None:
-    kept = batch(fr3e.out, 1)
-    minibatch = kept["round"].minibatches[0]
+def test_micro_batches_were_uneven_and_there_was_padding(fr3e: Runs, grpo_pp: Runs) -> None:
+    minibatch = batch(fr3e.out, 1)["round"].minibatches[0]
     lengths = [len(g.prompt.token_ids) + len(r.response_ids) for g in minibatch for r in g.rollouts]
-    assert sum(lengths) > 2 * 600 and len(set(lengths)) > 3, "the mini-batch must be cut, into unequal pieces"
+    assert sum(lengths) > 2 * 250 and len(set(lengths)) > 3, "the mini-batch must be cut, into unequal pieces"
+    # Five groups in two mini-batches: 2 x 16 and 3 x 16 rows, so 16 rows of padding make them equal.
+    assert sum(row.padding for row in batch(grpo_pp.out, 1)["stored"]) == 16
 
 
 def test_anchors_from_vllms_entropies_equal_those_of_a_forward_pass(fr3e: Runs) -> None:

@@ -35,7 +35,7 @@ def small_scenario() -> dict[str, Any]:
     values = yaml.safe_load((ROOT / "config" / "demo.yaml").read_text())
     values["data"]["train"]["problems"] = 300
     train = values["train"]
-    train |= {"engine": "verl", "verl": {"nodes": 1, "dtype": "float32", "device": DEVICE, "max_tokens_per_gpu": 600}}
+    train |= {"engine": "verl", "verl": {"nodes": 1, "dtype": "float32", "device": DEVICE, "max_tokens_per_gpu": 250}}
     train["rollout"] |= {"prompts_per_round": 4}
     train["optim"] |= {"minibatches": 2, "updates": 6}
     train["accum"] |= {"groups_per_update": 5}
