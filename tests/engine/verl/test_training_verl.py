@@ -25,7 +25,7 @@ from fr3e.engine.verl.export import export, merged
 from fr3e.engine.verl.metrics import read_rows
 from fr3e.evaluation.prompts import stop_ids
 from fr3e.exploration.explore import base_anchors
-from fr3e.exploration.records import Rollout, StateGroup
+from fr3e.exploration.records import Means, Rollout, StateGroup
 from fr3e.files import read_json
 from tests.engine.verl.verl_runs import Attempt, Ended, Materials, batch, make_materials, of_session, saved, small_run
 
@@ -273,6 +273,8 @@ def test_anchors_from_vllms_entropies_equal_those_of_a_forward_pass(fr3e: Runs) 
     module, _ = load_for_training(run)
     policy, tokenizer = Policy(module), load_tokenizer(run.base)
     special = frozenset(tokenizer.all_special_ids) | frozenset(stop_ids(tokenizer, module.generation_config))
+    nothing: Any = None  # neither samples nor grades: the rollouts are there
+    means = Means(run.training, nothing, nothing, special, lambda t: tokenizer.decode([t]), str(run.seed), 1)
     compared = 0
     for exploration in batch(fr3e.out, 1)["round"].explorations:
         for base, anchors in zip(exploration.bases, exploration.anchors, strict=True):
@@ -282,7 +284,7 @@ def test_anchors_from_vllms_entropies_equal_those_of_a_forward_pass(fr3e: Runs) 
             np.testing.assert_allclose(base.entropies, entropies.numpy(), atol=2e-5)
             np.testing.assert_allclose(base.logprobs, logprobs.numpy(), atol=1e-4)
             again = replace(base, entropies=entropies.numpy())
-            chosen = base_anchors(again, again, run.training.fr3e, special, lambda t: tokenizer.decode([t]), "unused")
+            chosen = base_anchors(again, again, 0, exploration.prompt, means)
             if chosen != anchors:
                 differing = set(chosen) ^ set(anchors)
                 values = [float(base.entropies[p]) for p in differing]
