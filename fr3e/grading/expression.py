@@ -176,6 +176,8 @@ class Parser(Commands):
         node = self.repeating(token.value)
         if node is not None:
             return node
+        if not token.value[:1].isdigit() and not token.value[1:2].isdigit():
+            raise Unreadable(f"the number {token.value!r}")
         exponent = re.search(r"[eE]([+-]?\d+)$", token.value)
         if exponent and abs(int(exponent[1])) > 10_000:
             raise Unreadable("an exponent beyond 10,000")

@@ -15,8 +15,8 @@ MAX_DIGITS = 1_000  # digits in one literal
 MAX_COMPARISONS = 400  # of expressions, before a worker takes over
 MAX_BITS = 40_000  # bits in an exact intermediate result
 
-CPU_SECONDS = 1.2  # processor time a worker may spend on one answer
-WALL_SECONDS = 1.4  # wall clock after which the processor time is looked at
+CPU_SECONDS = 1.0  # processor time a worker may spend on one answer
+WALL_SECONDS = 1.1  # wall clock after which the processor time is looked at
 HARD_WALL_SECONDS = 15.0  # wall clock after which a worker is killed on a machine however busy
 WORKER_BYTES = 1 << 30  # address space of a worker
 WORKER_JOBS = 4_000  # answers after which a worker is replaced

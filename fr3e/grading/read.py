@@ -187,6 +187,8 @@ class Reader:
 
     def one(self, tokens: list[Token]) -> Form:
         tokens = self.unwrapped(tokens)
+        if not tokens:
+            raise Unreadable("nothing there")
         operators = {("punct", sign) for sign in _RELATIONS} | {("cmd", name) for name in _RELATION_COMMANDS}
         parts, found = split(tokens, operators)
         if found:
