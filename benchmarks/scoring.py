@@ -74,7 +74,7 @@ def main() -> None:
                 protocols = {p: plan.evaluation.protocols[p].samples for p in benchmark.protocols}
                 write_verdicts(Path(entry.folder) / name / "verdicts.parquet", name, protocols, problems[name], rng)
         (root / "report.yaml").write_text(yaml.safe_dump(plan.model_dump(mode="json")))
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         for entry in entries:
             own = eval_plan(scenario, entry.model, None if entry.method == "base" else entry.method, entry.seed)
             files = {name: str(root / "absent.parquet") for name in own.files}
@@ -83,9 +83,11 @@ def main() -> None:
             score_files(paths, root / "eval.yaml", Path(entry.folder) / "scores.csv")
         scored = time.perf_counter()
         write_table1(root / "report.yaml", root)
-        done = time.perf_counter()
+        done, cpu = time.perf_counter(), time.process_time() - cpu
     print(f"{len(entries) * len(problems)} evaluations, {arguments.seeds} seed(s), {arguments.draws} draws")
-    print(f"scores {scored - start:.1f} s, Table 1 {done - scored:.1f} s, together {done - start:.1f} s")
+    print(
+        f"scores {scored - start:.1f} s, Table 1 {done - scored:.1f} s, together {done - start:.1f} s ({cpu:.1f} s of CPU)"
+    )
 
 
 if __name__ == "__main__":
