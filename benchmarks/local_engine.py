@@ -159,6 +159,7 @@ def work(job: dict[str, Any]) -> None:
                     "weight_decay": 0.0,
                     "minibatches": 1,
                     "updates": job["steps"],
+                    "micro_batch_tokens": 6144,
                 },
                 "probe": {"every": 1000, "problems": 1, "samples": 1},
                 "checkpoint": {"every": 1000, "keep": 1},

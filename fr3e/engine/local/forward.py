@@ -154,19 +154,20 @@ class Layout:
 
     def attend(self, _: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Softmax attention of contexts to themselves and of responses to context and self (see `model.Attend`)."""
-        batch, dim, cut = self.groups * self.kv, q.shape[-1], self.contexts
-        keys = self.context_kv.spread(k[:cut]).view(batch, self.context, dim)
-        values = self.context_kv.spread(v[:cut]).view(batch, self.context, dim)
-        queries = self.context_q.spread(q[:cut]).view(batch, -1, dim)
+        batch, dim = self.groups * self.kv, q.shape[-1]
+        (q, own_q), (k, own_k), (v, own_v) = (x.split((self.contexts, len(x) - self.contexts)) for x in (q, k, v))
+        keys = self.context_kv.spread(k).view(batch, self.context, dim)
+        values = self.context_kv.spread(v).view(batch, self.context, dim)
+        queries = self.context_q.spread(q).view(batch, -1, dim)
         scores = torch.softmax(queries @ keys.transpose(1, 2) + self.context_mask, -1)
         of_contexts = self.context_q.collect((scores @ values).view(-1, dim))
         if not self.response:
             return of_contexts
 
         own = (batch * self.rows, -1, dim)
-        queries = self.response_q.spread(q[cut:])
+        queries = self.response_q.spread(own_q)
         to_context = (queries.view(batch, -1, dim) @ keys.transpose(1, 2)).view(self.groups, self.kv, -1, self.context)
-        own_keys = self.response_kv.spread(k[cut:]).view(own)
+        own_keys = self.response_kv.spread(own_k).view(own)
         to_self = (queries.view(own) @ own_keys.transpose(1, 2)).view(-1, self.share, self.response, self.response)
         both = torch.cat(
             [
@@ -177,7 +178,7 @@ class Layout:
         )
         on_context, on_self = torch.softmax(both, -1).split((self.context, self.response), -1)
         mixed = (on_context.reshape(batch, -1, self.context) @ values).view(-1, dim)
-        own_values = self.response_kv.spread(v[cut:]).view(own)
+        own_values = self.response_kv.spread(own_v).view(own)
         mixed = mixed + (on_self.reshape(batch * self.rows, -1, self.response) @ own_values).view(-1, dim)
         return torch.cat([of_contexts, self.response_q.collect(mixed)])
 

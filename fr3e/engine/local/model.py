@@ -126,9 +126,11 @@ def hidden_states(weights: Weights, ids_N: Tensor, positions_N: Tensor, attend: 
     for index, layer in enumerate(weights.layers):
         h = F.rms_norm(x, size, layer.norm, weights.eps)
         qkv = torch.addmm(layer.qkv_bias, h, layer.qkv)
-        rotated = torch.addcmul(qkv[:, :qk_width] * cos, qkv[:, qk_width : 2 * qk_width], sin)
+        # split, not slices: the gradient of a slice is a whole matrix of zeros.
+        qk, half_rotated, v = qkv.split((qk_width, qk_width, weights.kv_heads * weights.head_dim), 1)
+        rotated = torch.addcmul(qk * cos, half_rotated, sin)
         q, k = rotated.unflatten(1, (-1, weights.head_dim)).split((weights.heads, weights.kv_heads), 1)
-        v = qkv[:, 2 * qk_width :].unflatten(1, (-1, weights.head_dim))
+        v = v.unflatten(1, (-1, weights.head_dim))
         x = torch.addmm(x, attend(index, q, k, v).reshape(-1, q_width), layer.out)
         h = F.rms_norm(x, size, layer.mlp_norm, weights.eps)
         gate, up = (h @ layer.gate_up).chunk(2, -1)

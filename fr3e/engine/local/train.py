@@ -68,6 +68,7 @@ def train(run: RunConfig, out: Path) -> None:
             for number in track(range(saved + 1, updates + 1), f"training {run.run}", unit="updates"):
                 row, trajectories = trainer.step(progress, number, stopping)
                 journal.add(row | {"seconds": clock.seconds()}, trajectories)
+                _report(row)
                 if number % run.training.checkpoint.every == 0 or number == updates:
                     trainer.save(folder, identity, progress)
                     saved = number
@@ -272,6 +273,14 @@ class Trainer:
         started = time.perf_counter()
         checkpoint.save(folder, identity, progress, self.module, self.optimiser, self.settings.checkpoint.keep)
         self.checkpoint_seconds = time.perf_counter() - started
+
+
+def _report(row: dict[str, Any]) -> None:
+    """One line for each probe."""
+    accuracy = {name.split("/")[1]: value for name, value in row.items() if name.endswith("/accuracy")}
+    if accuracy:
+        found = ", ".join(f"{name} {value:.3f}" for name, value in accuracy.items())
+        log.info("update %d: accuracy %s; %d tokens generated", row["update"], found, row["tokens_total"])
 
 
 def _trained(trainer: Trainer, out: Path, progress: Progress, clock: Clock) -> dict[str, Any]:
