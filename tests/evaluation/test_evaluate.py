@@ -5,11 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from tests.evaluation import toy
 
 from fr3e.errors import UserError
 from fr3e.evaluation import evaluate
 from fr3e.evaluation.evaluate import evaluate_model, locate, make_plan
+from tests.evaluation import toy
 
 COMMIT = "0" * 40
 

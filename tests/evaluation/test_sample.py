@@ -10,12 +10,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from tests.evaluation import toy
 
 from fr3e.errors import UserError
 from fr3e.evaluation import engines, sample
 from fr3e.evaluation.sample import sample_plan
 from fr3e.files import read_json
+from tests.evaluation import toy
 
 QUESTIONS = [f"{i}+{i % 7}?" for i in range(11)]
 
@@ -162,6 +162,7 @@ sample.sample_plan(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_a_killed_job_goes_on_where_it_was(root, starts):
     plan = toy.eval_plan(root, {"a": benchmark(root)})  # 55 rows in shards of 20: 20 + 20 + 15
     died = subprocess.run(

@@ -5,11 +5,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.evaluation import made, toy
 
 from fr3e.errors import UserError
 from fr3e.evaluation import statistics
 from fr3e.evaluation.score import COLUMNS, score_files
+from tests.evaluation import made, toy
 
 # Right answers of 4 samples: 4, 2, 1 and 0.
 EASY = [[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0]]

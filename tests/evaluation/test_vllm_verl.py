@@ -4,10 +4,10 @@ import os
 
 import pyarrow.parquet as pq
 import pytest
-from tests.evaluation import toy
 
 from fr3e.evaluation.sample import SCHEMA, sample_plan
 from fr3e.files import read_json
+from tests.evaluation import toy
 
 pytestmark = pytest.mark.verl
 

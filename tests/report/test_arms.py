@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from tests.evaluation import made
 
 from fr3e.report.arms import write_arms
+from tests.evaluation import made
 
 METHODS, ARMS = ["grpo_pp", "fr3e"], ["random_anchors", "no_alpha"]
 RATES = {"base": 0.2, "grpo_pp": 0.4, "fr3e": 0.7, "random_anchors": 0.7}

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from tests.evaluation import made
 
 from fr3e.errors import UserError
 from fr3e.evaluation import statistics
 from fr3e.report import published, tables
 from fr3e.report.table1 import signed, write_table1
+from tests.evaluation import made
 
 RNG = np.random.default_rng(0)
 P_EASY, P_HARD = 60, 40
