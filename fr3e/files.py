@@ -27,7 +27,7 @@ def replacing(target: str | Path) -> Iterator[Path]:
         yield temporary
         with open(temporary, "rb") as handle:
             os.fsync(handle.fileno())
-        os.replace(temporary, target)
+        temporary.replace(target)
     except (PermissionError, NotADirectoryError, FileExistsError) as error:
         raise UserError(f"{target}: cannot be written ({error.strerror}); choose a folder you may write to") from error
     finally:
