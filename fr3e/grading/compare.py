@@ -261,7 +261,8 @@ def _listings(answer: Form, gold: Form, oracle: Oracle) -> bool:  # noqa: PLR091
     if named_a is not None and named_g is not None:
         return named_a.keys() == named_g.keys() and all(same_form(named_a[k], named_g[k], oracle) for k in named_g)
     if named_a is not None and isinstance(gold, Listing) and gold.kind == "tuple" and len(named_a) == len(gold.items):
-        return all(same_form(named_a[k], g, oracle) for k, g in zip(sorted(named_a), gold.items, strict=True))
+        names = list(named_a) if isinstance(answer, Relation) else sorted(named_a)
+        return all(same_form(named_a[k], g, oracle) for k, g in zip(names, gold.items, strict=True))
     if isinstance(answer, Relation):
         side = _defined(answer, oracle)
         return side is not None and same_form(side, gold, oracle)

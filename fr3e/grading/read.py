@@ -1,5 +1,6 @@
 """From the text of an answer to its readings: the forms it can be meant as."""
 
+import itertools
 import re
 from fractions import Fraction
 
@@ -230,7 +231,7 @@ class Reader:
 
     # -- brackets -------------------------------------------------------------------------------------------------
 
-    def bracketed(self, tokens: list[Token]) -> Form | None:
+    def bracketed(self, tokens: list[Token]) -> Form | None:  # noqa: PLR0911
         first, last = tokens[0], tokens[-1]
         if first.value == "]" or (last.value == "[" and first.value in "[("):
             return self.outward(tokens)
@@ -249,6 +250,11 @@ class Reader:
             raise Unreadable("too many entries")
         brackets = {"langle": "<>"}.get(first.value, first.value + last.value)
         items = tuple(self.one(part) if part else _missing() for part in parts)
+        if any(isinstance(item, Listing) and item.kind == "list" for item in items):
+            # (±3, ±2): every choice of signs
+            choices = [item.items if isinstance(item, Listing) and item.kind == "list" else (item,) for item in items]
+            tuples = list(itertools.islice(itertools.product(*choices), MAX_ITEMS))
+            return Listing("list", tuple(Listing("tuple", chosen, brackets) for chosen in tuples))
         return Listing("tuple", items, brackets)
 
     def outward(self, tokens: list[Token]) -> Form:

@@ -123,6 +123,6 @@ def _text_token(content: str, gap: bool) -> list[Token]:
     number = _LEADING_NUMBER.fullmatch(stripped)
     if number is not None:
         return [*tokenise(number[1]), Token("text", number[2], True)]
-    if stripped in FUNCTIONS - {"sec"} | {"arcsin", "arccos", "arctan"}:
+    if stripped in FUNCTIONS - {"sec", "arcsec"}:
         return [Token("cmd", stripped, gap)]
     return [Token("text", " ".join(stripped.replace("~", " ").split()), True)]

@@ -19,6 +19,7 @@ _EVERYTHING = {
 }  # fmt: skip
 _SAME = {"dne": "does not exist", "undefined": "does not exist", "yes": "yes", "true": "true", "infinitely many solutions":
          "infinitely many", "infinite number of solutions": "infinitely many", "infinite": "infinitely many"}  # fmt: skip
+_ROMAN = {"first": "i", "second": "ii", "third": "iii", "fourth": "iv"}
 _DROPPED = {"a", "an", "the"}
 _WRAPPER = re.compile(r"\\text\s*\{([^{}]*)\}")
 _CLOCK = re.compile(
@@ -45,6 +46,7 @@ def normal_text(text: str) -> str:
         return ""
     plain = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", plain.lower())
     plain = re.sub(r"^\s*(?:it is|it's|this is|they are|that is)\s+", "", plain)
+    plain = re.sub(r"\b(first|second|third|fourth) quadrant\b", lambda m: f"quadrant {_ROMAN[m[1]]}", plain)
     words = re.findall(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?", plain)
     return " ".join(word for word in words if word not in _DROPPED)
 
