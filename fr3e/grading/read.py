@@ -10,6 +10,7 @@ from fr3e.grading.forms import (
     EVERYTHING,
     NOTHING,
     Based,
+    Clock,
     Form,
     Listing,
     Matrix,
@@ -54,6 +55,8 @@ def read(text: str) -> list[Form]:
             forms.append(special)
         if isinstance(special, Based) and special.base == 10 and special.digits.isdigit():
             forms.append(Value(("n", Fraction(int(special.digits)))))
+    if any(isinstance(form, Clock) and form.half for form in forms):
+        return forms  # "12:00 pm" is no ratio
     joined = join_thousands(text)
     variants = [joined] if joined == text else [joined, text]
     if re.search(r"\d[eE][+-]?\d", text):
