@@ -14,6 +14,7 @@ from fr3e.config import load_scenario, resolve_run, run_ids
 from fr3e.config.scenario import PlanningConfig, RunConfig, Scenario, Speed
 from fr3e.config.training import TrainingConfig
 from fr3e.errors import UserError
+from fr3e.files import read_json
 
 
 @dataclass(frozen=True)
@@ -124,18 +125,40 @@ def table(scenario: Scenario, tokens_per_second: float | None = None) -> pd.Data
                 "hours": round(hours, 3),
                 "GPU-hours": round(hours * gpus(run), 1) if run.training.engine == "verl" else 0.0,
                 "evaluation M": round(evaluated / 1e6, 2),
-                "GiB/GPU": _memory(run),
             }
+            | _memory(run)
         )
     return pd.DataFrame(records)
 
 
-def _memory(run: RunConfig) -> str:
+def _memory(run: RunConfig) -> dict[str, str]:
+    """Peaks of one GPU in GiB while training and while generating, `!` where they do not fit; `-` for the local engine."""
     if run.training.engine == "local":
-        return "-"
-    from fr3e.engine.verl.memory import memory_per_gpu, model_shape
+        return {"GiB train": "-", "GiB generate": "-"}
+    from fr3e.engine.verl.memory import memory_per_gpu
 
-    return f"{memory_per_gpu(run, model_shape(run))['total']:.0f}"
+    estimate = memory_per_gpu(run, _shape(run))
+    mark = "" if estimate["fits"] else "!"
+    return {
+        "GiB train": f"{estimate['peak_training']:.0f}{mark}",
+        "GiB generate": f"{estimate['peak_generation']:.0f}{mark}",
+    }
+
+
+def _shape(run: RunConfig) -> dict[str, int | bool]:
+    """Numbers of the base model's config.json: from its folder where there is one, else from the table of known models."""
+    from fr3e.engine.verl.memory import QWEN25
+
+    base = run.model.base
+    for folder in (run.base, getattr(base, "path", None)):
+        if folder and (Path(folder) / "config.json").is_file():
+            return read_json(Path(folder) / "config.json")
+    known = getattr(base, "id", "")
+    if known not in QWEN25:
+        raise UserError(
+            f"models.{run.model_name}: sizes of {known!r} are not known before it is fetched; set base.path"
+        )
+    return QWEN25[known]
 
 
 def plan(config: Path, tokens_per_second: float | None = None) -> str:
