@@ -30,6 +30,7 @@ rule all:
         rules.table1_files.output,
         rules.figure_files.output,
         rules.cost_files.output,
+        rules.grading_page.output,
         rules.explorer_page.output,
         rules.overview_page.output,
         rules.data_page.output,

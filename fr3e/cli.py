@@ -403,6 +403,17 @@ def report_cost(
         write_cost(plan, out)
 
 
+@report_app.command("grading")
+def report_grading(
+    plan: Report, out: Annotated[Path, typer.Option("--out", help="Folder for grading.{csv,html}.")]
+) -> None:
+    """Count verdicts by kind, and show where two graders disagree."""
+    from fr3e.report.grading import write_grading
+
+    with _reported("grading", plan, [out / "grading.csv", out / "grading.html"]):
+        write_grading(plan, out)
+
+
 @report_app.command("explorer")
 def report_explorer(plan: Report, out: Annotated[Path, typer.Option("--out", help="explorer.html.")]) -> None:
     """Write the self-contained explorer page."""

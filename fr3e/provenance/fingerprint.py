@@ -34,6 +34,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "arms": ("fr3e.report.arms",),
     "figures": ("fr3e.report.figures",),
     "cost": ("fr3e.report.cost",),
+    "grading": ("fr3e.report.grading",),
     "explorer": ("fr3e.report.explorer",),
     "overview": ("fr3e.report.overview",),
     "data-report": ("fr3e.data.report",),

@@ -12,7 +12,7 @@ from tests.workflow.checkout import TINY, Checkout
 
 pytestmark = pytest.mark.workflow
 
-REPORT = {"table1_files": 1, "figure_files": 1, "overview_page": 1}
+REPORT = {"table1_files": 1, "figure_files": 1, "grading_page": 1, "overview_page": 1}
 PAGES = REPORT | {"cost_files": 1, "explorer_page": 1}
 SCORED = {"score": 3} | REPORT
 # What follows a retrained run: its export, evaluation and everything in the report.

@@ -114,6 +114,26 @@ rule cost_files:
         "{FR3E} report cost --plan {input.plan} --out {RESULTS} 2> {log}"
 
 
+rule grading_page:
+    input:
+        plan=f"{RESULTS}/plans/report.yaml",
+        verdicts=verdicts(TAGS),
+    output:
+        f"{RESULTS}/grading.csv",
+        reported("grading.html", "Grading"),
+    log:
+        f"{RESULTS}/logs/grading.log",
+    benchmark:
+        f"{RESULTS}/benchmarks-of-rules/grading.tsv"
+    params:
+        code=code("grading"),
+        facts=FACTS,
+    message:
+        "Verdicts and disagreements"
+    shell:
+        "{FR3E} report grading --plan {input.plan} --out {RESULTS} 2> {log}"
+
+
 rule explorer_page:
     input:
         plan=f"{RESULTS}/plans/report.yaml",
@@ -187,6 +207,7 @@ localrules:
     table1_files,
     figure_files,
     cost_files,
+    grading_page,
     explorer_page,
     overview_page,
     arms_files,
