@@ -25,6 +25,8 @@ from fr3e.progress import log, track
 SHORT, LONG = (1, 2), (4, 9)
 SHORT_UNTIL, GROWN_AT = 0.15, 0.5  # shares of the steps
 OPERATORS = "+-*"
+# Copying is learned from solutions that are mostly careful; the flaws come when it is there, as the learning rate falls.
+EARLY, FLAWED_FROM = chains.Flaws(careful=0.8, jump=0.0, slip=0.0), 0.6
 WARM_UP, COOL_DOWN = 0.03, 0.4  # shares of the steps in which the learning rate rises from 0, and falls to 0
 MUON_LR = 0.02
 MOMENTUM = 0.95
@@ -54,13 +56,14 @@ def lengths(progress: float) -> tuple[int, int]:
 def corpus(seed: int, steps: int, batch: int) -> Iterator[list[tuple[str, str]]]:
     """Per step `batch` pairs (question, worked solution), sorted into steps by length. Nothing held out occurs."""
     rng = random.Random(f"warm start {seed}")
-    flaws = chains.Flaws()
     for first in range(0, steps, BUCKET):
         count = min(BUCKET, steps - first)
         pairs: list[tuple[str, str]] = []
         while len(pairs) < count * batch:
-            chain = chains.draw(rng, *lengths((first + len(pairs) / batch) / steps), OPERATORS)
+            progress = (first + len(pairs) / batch) / steps
+            chain = chains.draw(rng, *lengths(progress), OPERATORS)
             if not chain.held_out:
+                flaws = EARLY if progress < FLAWED_FROM else chains.Flaws()
                 pairs.append((chain.question, chains.demonstrate(chain, rng, flaws)))
         pairs.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
         groups = [pairs[i * batch : (i + 1) * batch] for i in range(count)]
