@@ -33,7 +33,7 @@ class SyntheticModel(Section):
     )
     kv_heads: int = Field(1, ge=1, description="Key/value heads. [ours]")
     intermediate: int = Field(192, ge=32, description="Width of the MLP. [ours]")
-    steps: int = Field(840, ge=1, description="Supervised steps; fixed, not timed, so that the model repeats. [ours]")
+    steps: int = Field(900, ge=1, description="Supervised steps; fixed, not timed, so that the model repeats. [ours]")
     batch: int = Field(96, ge=1, description="Worked solutions per step. [ours]")
     lr: float = Field(4e-3, gt=0, description="Peak learning rate. [ours]")
     seed: int = Field(0, ge=0, description="Seed of initial weights and corpus order.")
