@@ -1,5 +1,6 @@
 # Two commands set everything up: `make demo` runs the whole pipeline at demo size, `make test` runs the tests.
 # An environment is made once and made anew when its constraints file changes. PYTHON may name 3.11 or 3.12.
+SHELL := bash
 PYTHON ?= python3
 CORES ?= 2
 VENV := .venv
@@ -45,7 +46,7 @@ test-workflow: $(READY) ## the real Snakemake: whole DAG, reruns, kills, locks, 
 	$(BIN)/python -m pytest -m workflow tests
 
 test-verl: $(READY_VERL) ## FR3E on verl: Ray, FSDP2, vLLM on the CPU
-	$(VENV_VERL)/bin/python -m pytest -m verl tests
+	$(VENV_VERL)/bin/python -m pytest -m verl $$(find tests -name 'test_*_verl.py' | sort)
 
 test-slurm: $(READY) ## the demo through a real Slurm (Debian, as root)
 	$(BIN)/python -m pytest -m slurm tests
@@ -53,10 +54,10 @@ test-slurm: $(READY) ## the demo through a real Slurm (Debian, as root)
 lint: $(READY) ## ruff and snakefmt
 	$(BIN)/ruff check fr3e tests benchmarks
 	$(BIN)/ruff format --check -q fr3e tests benchmarks
-	$(BIN)/snakefmt --check -q Snakefile workflow/rules
+	$(BIN)/snakefmt --check Snakefile workflow/rules 2>&1 | tail -n 1; exit $${PIPESTATUS[0]}
 
 format: $(READY) ## rewrite the code in the project's format
-	$(BIN)/ruff check -q --fix fr3e tests benchmarks; $(BIN)/ruff format -q fr3e tests benchmarks; $(BIN)/snakefmt -q Snakefile workflow/rules
+	$(BIN)/ruff check -q --fix fr3e tests benchmarks; $(BIN)/ruff format -q fr3e tests benchmarks; $(BIN)/snakefmt Snakefile workflow/rules
 
 schema: $(READY) ## config/schema.json from the configuration models
 	$(BIN)/fr3e config schema

@@ -44,7 +44,7 @@ def export(run: RunConfig, trained: Path, out: Path) -> None:
         for name in TOKENIZER:  # as they are: saving a loaded tokenizer adds how it was loaded
             if (source_file := Path(run.base) / name).is_file():
                 shutil.copyfile(source_file, partial / name)
-        difference = _compare(run, module, tokenizer, partial)
+        difference = compare(run, module, tokenizer, partial)
         files = {path.name: sha256(path) for path in sorted(partial.iterdir()) if path.is_file()}
         kept = {name: facts[name] for name in ("run", "updates", "checkpoint_sha256")}
         write_json(partial / "manifest.json", kept | {"files": files, "largest_logit_difference": difference})
@@ -56,7 +56,7 @@ def export(run: RunConfig, trained: Path, out: Path) -> None:
 
 
 @torch.no_grad()
-def _compare(run: RunConfig, module: Any, tokenizer: Any, folder: Path) -> float:
+def compare(run: RunConfig, module: Any, tokenizer: Any, folder: Path) -> float:
     """Largest difference of logits between `module` and the folder as loaded anew, each prompt rendered by its tokenizer."""
     from transformers import AutoModelForCausalLM
 

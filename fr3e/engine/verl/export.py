@@ -14,7 +14,7 @@ from torch import Tensor
 
 from fr3e.config.scenario import RunConfig
 from fr3e.engine.base import TOKENIZER
-from fr3e.engine.local.export import _compare as compare
+from fr3e.engine.local.export import compare
 from fr3e.engine.local.loading import load_tokenizer
 from fr3e.engine.verl import state
 from fr3e.errors import UserError
