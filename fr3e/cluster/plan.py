@@ -26,7 +26,7 @@ class Update:
     trained: float
 
 
-def expected_update(settings: TrainingConfig, planning: PlanningConfig) -> Update:
+def expected_update(settings: TrainingConfig, planning: PlanningConfig, arm: str = "") -> Update:
     """Expected prompts and tokens of one update, from the settings and the stated model."""
     fr3e, length = settings.fr3e, planning.response_tokens
     states = int(fr3e.include_root) + fr3e.num_anchors
@@ -37,7 +37,8 @@ def expected_update(settings: TrainingConfig, planning: PlanningConfig) -> Updat
         "per_prompt": fr3e.rollouts_per_state / states,
         "token_matched": fr3e.rollouts_per_state * length / per_round,
     }[fr3e.budget]
-    mixed = planning.mixed_share if settings.accum.reject_degenerate else 1.0
+    share = planning.mixed_share_of.get(arm, planning.mixed_share)
+    mixed = share if settings.accum.reject_degenerate else 1.0
     prompts = settings.accum.groups_per_update / (states * mixed)
     generated = prompts * (fr3e.first_n * length + continuations * per_round)
     trained = settings.accum.groups_per_update * continuations * per_round / states
@@ -52,7 +53,7 @@ def gpus(run: RunConfig) -> int:
 
 def seconds_per_update(run: RunConfig, planning: PlanningConfig, speed: Speed) -> float:
     """Wall seconds of one update with its share of the probes."""
-    update = expected_update(run.training, planning)
+    update = expected_update(run.training, planning, run.arm)
     probe = run.training.probe
     probed = (len(probe.benchmarks) + 1) * probe.problems * probe.samples * planning.response_tokens / probe.every
     work = (update.generated + probed) / speed.generate + update.trained / speed.train
@@ -110,7 +111,7 @@ def table(scenario: Scenario, tokens_per_second: float | None = None) -> pd.Data
         speed = planning.speed[model]
         if tokens_per_second is not None:
             speed = speed.model_copy(update={"generate": tokens_per_second})
-        update, count = expected_update(run.training, planning), run.training.optim.updates
+        update, count = expected_update(run.training, planning, run.arm), run.training.optim.updates
         seconds = seconds_per_update(run, planning, speed)
         hours = count * seconds / 3600
         records.append(

@@ -180,7 +180,12 @@ class PlanningConfig(Section):
 
     source: str = Field(description="Where these numbers come from.")
     response_tokens: float = Field(gt=0, description="Mean length of a full response in tokens.")
-    mixed_share: float = Field(gt=0, le=1, description="Share of state groups with mixed rewards.")
+    mixed_share: float = Field(
+        gt=0,
+        le=1,
+        description="Share of a prompt's state groups that are trained on: mixed rewards, prompt not dropped.",
+    )
+    mixed_share_of: dict[Name, float] = Field(default_factory=dict, description="The same for single arms.")
     anchor_position: float = Field(0.4, ge=0, lt=1, description="Mean anchor position / base length.")
     overhead_seconds: float = Field(ge=0, description="Seconds of an update that are neither generation nor training.")
     speed: dict[Name, Speed] = Field(description="Model -> throughput.")

@@ -13,7 +13,7 @@ from fr3e.report.names import FIGURES
 from fr3e.report.runs import ROOT
 
 FOLDER = ROOT / "workflow" / "report"
-OTHERS = ("table1", "cost", "explorer", "overview", "arms", "arms_tokens", "data_report")
+OTHERS = ("table1", "cost", "explorer", "grading", "overview", "arms", "arms_tokens", "data_report")
 # The settings of Snakemake's own report: snakemake/report/__init__.py.
 JINJA = Environment(trim_blocks=True, lstrip_blocks=True)
 STRICT = {"report_level": 1, "halt_level": 1}
