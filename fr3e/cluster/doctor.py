@@ -77,7 +77,7 @@ def verl_environment(scenario: Scenario) -> Finding:
             "verl environment",
             False,
             f"{SITE} names no verl_python",
-            "make .venv-verl with workflow/scripts/install_verl_env.sh and name its python in config/site.yaml",
+            "make the environment (docs/cluster.md; workflow/scripts/install_verl_env.sh for the CPU set) and name its python in config/site.yaml",
         )
     versions = _command(
         python, "-c", "import importlib.metadata as m; print('verl', m.version('verl'), 'ray', m.version('ray'))"
@@ -86,7 +86,7 @@ def verl_environment(scenario: Scenario) -> Finding:
         "verl environment",
         versions is not None,
         versions or f"{python} does not run or has no verl",
-        "workflow/scripts/install_verl_env.sh FOLDER",
+        "make the environment anew (docs/cluster.md)",
     )
 
 
