@@ -12,7 +12,8 @@ from tests.workflow.checkout import TINY, Checkout
 
 pytestmark = pytest.mark.workflow
 
-REPORT = {"table1_files": 1, "figure_files": 1, "grading_page": 1, "overview_page": 1}
+RESCORED = {"table1_files": 1, "figure_files": 1, "overview_page": 1}
+REPORT = RESCORED | {"grading_page": 1}
 PAGES = REPORT | {"cost_files": 1, "explorer_page": 1}
 SCORED = {"score": 3} | REPORT
 # What follows a retrained run: its export, evaluation and everything in the report.
@@ -86,7 +87,7 @@ EDITS: dict[str, tuple[Callable[[Checkout], None], dict[str, int]]] = {
     "a plot function": (append("fr3e/report/figures_curves.py", CODE), {"figure_files": 1}),
     "a shared algorithm function": (append("fr3e/algorithm/loss.py", CODE), RETRAINED_ALL),
     "the grader": (append("fr3e/grading/compare.py", CODE), {"grade": 6} | SCORED),
-    "the statistics": (append("fr3e/evaluation/statistics.py", CODE), {"score": 3} | REPORT),
+    "the statistics": (append("fr3e/evaluation/statistics.py", CODE), {"score": 3} | RESCORED),
     "a prompt template": (append("fr3e/evaluation/templates/demo.txt", " "), ALL_MODELS | {"data_page": 1}),
     "a comment and a docstring": (edit("fr3e/algorithm/loss.py", '"""', '"""Also: '), {}),
     "a comment": (append("fr3e/engine/local/train.py", "\n# a remark\n"), {}),
@@ -118,7 +119,8 @@ def test_an_edit_reruns_exactly_what_it_changes(project: Checkout, name: str) ->
 
 def test_a_new_benchmark_samples_only_itself(project: Checkout) -> None:
     near = project.folder / "results/tiny/evaluation/toy-fr3e-s0/near/generations.parquet"
-    before = near.stat().st_mtime_ns
+    manifest = near.with_name(near.name + ".provenance.json")
+    before = near.read_bytes(), manifest.read_bytes()
     project.edit(
         TINY,
         "evaluation:\n",
@@ -130,7 +132,10 @@ def test_a_new_benchmark_samples_only_itself(project: Checkout) -> None:
     )
     assert due["sample"] == 3
     project.snakemake("--", "results/tiny/evaluation/toy-fr3e-s0/new/verdicts.parquet")
-    assert near.stat().st_mtime_ns == before, "the old benchmarks' generations are left alone"
+    # Snakemake touches what an updating job leaves alone; the manifest, with its time of sampling, shows who wrote it.
+    assert (near.read_bytes(), manifest.read_bytes()) == before, "the old benchmarks' generations are left alone"
+    log = (project.folder / "results/tiny/logs/sample/toy-fr3e-s0.log").read_text(encoding="utf-8")
+    assert "sampling new\n" in log
     assert len(pd.read_parquet(near.parent.parent / "new/verdicts.parquet")) == 5
 
 
