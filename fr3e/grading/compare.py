@@ -17,13 +17,14 @@ from fr3e.grading.forms import (
     Value,
     Words,
 )
-from fr3e.grading.nodes import Node, contains, symbols
+from fr3e.grading.nodes import Node, contains, renamed, symbols
 from fr3e.grading.numeric import NoValue
 from fr3e.grading.oracle import Oracle
 from fr3e.grading.read import read
 from fr3e.grading.sets import merged, spread
-from fr3e.grading.tokens import Unreadable
+from fr3e.grading.tokens import GREEK, Unreadable
 from fr3e.grading.values import same_value
+from fr3e.grading.words import same_words
 
 
 def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:  # noqa: PLR0911, PLR0912
@@ -68,6 +69,8 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:  # noqa: PLR091
     if isinstance(answer, Words | Choice | Based) and type(answer) is type(gold):
         if isinstance(answer, Choice):
             return answer.letter == gold.letter  # type: ignore[union-attr]
+        if isinstance(answer, Words):
+            return same_words(answer.text, gold.text)  # type: ignore[union-attr]
         return answer == gold
     return False
 
@@ -95,8 +98,17 @@ def _named(form: Form) -> bool:
         if node[0] == "f" and node[1] == "abs":
             inner = node[2]
             return _segment(Value(inner)) or (inner[0] == "s" and (inner[1] in "zw" or not inner[1].islower()))
-        return node[0] in ("s", "app")
+        return node[0] in ("s", "app") or _angle_function(node)
     return isinstance(form, Listing) and form.kind == "tuple" and all(_named(item) for item in form.items)
+
+
+def _angle_function(node: Node) -> bool:
+    """cos A, tan(alpha + beta): the cosine of an angle that has a name, not an equation for x."""
+    names = symbols(node)
+    return (
+        node[0] == "f" and node[1] in ("sin", "cos", "tan", "cot", "sec", "csc") and bool(names)
+        and all(name[:1].isupper() or name.strip("\\").split("_")[0] in GREEK for name in names)
+    )  # fmt: skip
 
 
 def _segment(form: Form) -> bool:
@@ -123,7 +135,8 @@ def _defined(relation: Relation, oracle: Oracle) -> Form | None:
         exact_part = _defined(Relation(tuple(operators[:cut]), tuple(sides[: cut + 1])), oracle) if cut else sides[0]
         return exact_part
     if len(sides) >= 2 and _named(sides[0]):
-        if _segment(sides[0]) and not all(isinstance(s, Value) and not symbols(s.node) for s in sides[1:]):
+        word = _segment(sides[0]) and len(_factors(sides[0].node)) > 2 and not _segment(sides[-1])  # type: ignore[union-attr]
+        if _segment(sides[0]) and not word and not all(isinstance(s, Value) and not symbols(s.node) for s in sides[1:]):
             return None
         sides = sides[1:]
     elif len(sides) == 2 and _named(sides[1]):
@@ -188,13 +201,14 @@ def _inequality(answer: Relation, gold: Relation, oracle: Oracle) -> bool:
 
 
 def _function_like(form: Form) -> bool:
-    return isinstance(form, Value) and (form.node[0] == "app" or form.node == ("s", "y"))
+    return isinstance(form, Value) and (form.node[0] == "app" or form.node in (("s", "y"), ("s", "f"), ("s", "g")))
 
 
-def _renamed(node: Node, old: str, new: str) -> Node:
-    if node == ("s", old):
-        return ("s", new)
-    return tuple(_renamed(child, old, new) if isinstance(child, tuple) else child for child in node)
+def _constant_renamed(answer: Node, gold: Node) -> Node:
+    """`answer` with its one arbitrary constant called as in `gold` (y = Ce^x for y = ke^x)."""
+    a, g = symbols(answer), symbols(gold)
+    old, new = (a - g) & set("cCkK"), (g - a) & set("cCkK")
+    return renamed(answer, *old, *new) if len(old) == len(new) == 1 else answer
 
 
 def _equations(answer: Relation, gold: Relation, oracle: Oracle) -> bool:  # noqa: PLR0911
@@ -212,7 +226,9 @@ def _equations(answer: Relation, gold: Relation, oracle: Oracle) -> bool:  # noq
         if isinstance(right_a, Value) and isinstance(right_g, Value) and left_a.node[0] == left_g.node[0] == "app":  # type: ignore[union-attr]
             va, vg = left_a.node[2], left_g.node[2]  # type: ignore[union-attr]
             if va[0] == vg[0] == "s" and va != vg and vg[1] not in symbols(right_a.node):
-                right_a = Value(_renamed(right_a.node, va[1], vg[1]))
+                right_a = Value(renamed(right_a.node, va[1], vg[1]))
+        if isinstance(right_a, Value) and isinstance(right_g, Value):
+            right_a = Value(_constant_renamed(right_a.node, right_g.node))
         if same_form(right_a, right_g, oracle):
             return True
     a, g = _zero(answer), _zero(gold)

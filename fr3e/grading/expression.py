@@ -227,6 +227,8 @@ class Parser(Commands):
             if combination is not None:
                 return combination
         name += self.subscript() + self.primes()
+        if re.fullmatch(r"C_\d+", name):
+            name = name.lower()  # constants of integration have no fixed case
         if name == "i":
             return ("i",)
         if name == "e":

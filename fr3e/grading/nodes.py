@@ -37,3 +37,10 @@ def contains(node: Node, kinds: set[str]) -> bool:
     if node[0] in kinds or (node[0] == "f" and node[1] in kinds):
         return True
     return any(isinstance(child, tuple) and contains(child, kinds) for child in node[1:])
+
+
+def renamed(node: Node, old: str, new: str) -> Node:
+    """`node` with the symbol `old` called `new`."""
+    if node == ("s", old):
+        return ("s", new)
+    return tuple(renamed(child, old, new) if isinstance(child, tuple) else child for child in node)

@@ -29,7 +29,7 @@ _UNICODE = {
     "ℝ": r" \mathbb{R} ", "ℤ": r" \mathbb{Z} ", "ℕ": r" \mathbb{N} ", "ℚ": r" \mathbb{Q} ", "ℂ": r" \mathbb{C} ",
     "∨": r" \lor ", "∧": r" \land ", "→": r" \to ", "⇒": r" \Rightarrow ", "∠": r" \angle ", "△": r" \triangle ",
     "∶": ":", "€": r" \text{euros} ", "£": r" \text{pounds} ", "¥": r" \text{yen} ", "¢": r" \text{cents} ",
-    "∑": r" \sum ", "∫": r" \int ", "∏": r" \prod ", "µ": r"\mu ",
+    "∑": r" \sum ", "∫": r" \int ", "∏": r" \prod ", "µ": r"\mu ", "Å": r" \text{angstroms} ", "₹": r" \text{rupees} ",
 }  # fmt: skip
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\u202a-\u202e]")
 _SUPER_RUN = re.compile(f"[{''.join(map(re.escape, _SUPERSCRIPTS))}]+")
@@ -75,6 +75,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<!\\)\\!\s*", ""),
         (r"(?:\{\s*\})?[_^]\s*\{?\s*(\d+|[a-z])\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*C\s*\}|C)\s*_\s*\{?\s*(\d+|[a-z])\s*\}?", r"\\binom{\1}{\2}"),
         (r"\{,\}|\{ , \}", ","),
+        (r"(?:\\text\s*)?\{\s*:\s*\}|\\colon(?![a-z])", ":"),
+        (r"(?<=\d)\s*[xX]\s*(?=10\s*\^)", r" \\times "),
+        (r"(?<![\d.])(\d*\.\d*?)(?:(\d)\2{2,}|(\d{2,9})\3+)\s*(?:\\(?:ldots|dots|cdots)(?![a-z])|\.{3})", r"\1\\overline{\2\3}"),
         (r"(?<!\\)\\(?:[,;:> ]|quad(?![a-z])|qquad(?![a-z])|thinspace|enspace|hfill|noindent|displaystyle|textstyle"
          r"|scriptstyle|limits|nolimits|strut|null(?![a-z]))", " "),
         (r"\\(?:hspace|vspace|phantom|hphantom|vphantom|label|tag)\*?\{[^{}]*\}", " "),
@@ -111,13 +114,27 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\^\s*\\circ(?![a-z])", r"^{\\circ}"),
         (r"\^\s*\{\s*\\circ\s*\}", r"^{\\circ}"),
         (r"\\(?:implies|Rightarrow|Longrightarrow)(?![a-z])", r"\\Rightarrow "),
+        (r"(\^\{\\circ\})\s*(?:\\text\s*\{\s*C\s*\}|C)\s*$", r"\1 \\text{celsius}"),
+        (r"(\^\{\\circ\})\s*(?:\\text\s*\{\s*F\s*\}|F)\s*$", r"\1 \\text{fahrenheit}"),
+        (r"\\frac\s*\{\s*\\text\s*\{([A-Za-z ]+)\}\s*\}\s*\{\s*\\text\s*\{([A-Za-z ]+)\}\s*((?:\^\s*\{?\d\}?)?)\s*\}", r"\\text{\1/\2}\3"),
+        (r"\\text\s*\{[~\s]*\\mu\s*([msgFACLV])\s*\}", r"\\text{u\1}"),
+        (r"(?<=[\d}])\s*[MLR]_\s*\{?\s*\\odot\s*\}?\s*$", r" \\text{solar}"),
+        (r"(?<=\d)\s*\\text\s*\{\s*C\s*\}\s*$", r" \\text{celsius}"),
+        (r"(?<=\d)\s*(?:''|\")\s*$", r" \\text{arcseconds}"),
+        (r"(?<=[0-9A-Z])\s*(?:\\text\s*\{\s*)?\(?\s*(?:in\s+)?base[\s}]+(\d+|[a-z]+)[\s)}]*$", r"_{\1}"),
+        (r"\\(?:AA|angstrom)(?![a-z])", r" \\text{angstroms}"),
         (r"(?<=\d)\s*\\Omega\s*$", r" \\text{ohms}"),
         (r"(?<=[\d}])\s*\\mu\s*(?:\\text\{\s*)?([msgFACLV])\s*\}?\s*$", r" \\text{u\1}"),
         (r"\^\s*\{?\s*\\text\s*\{\s*(st|nd|rd|th)\s*\}\s*\}?|(?<=\d)\s*\^\s*\{\s*(st|nd|rd|th)\s*\}", r" \\text{th}"),
         (r"(?<=[a-z]{2})\.(?=\s+[a-z])", ""),
         (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge|checkmark|therefore|because"
          r"|underline|cancel|uline|centering|mathstrut|ensuremath)(?![a-zA-Z])|~", " "),
-        (r"\\text\s*\{\s*[.,;:!]*\s*\}", " "),
+        (r"\\text\s*\{\s*[,;]\s*\}", ", "),
+        (r"\\text\s*\{\s*[.:!]*\s*\}", " "),
+        (r"\b(seconds?|meters?|metres?|centimeters?|inches|feet|units?|hours?) squared\b", r"\1^2"),
+        (r"\b(meters?|metres?|centimeters?|inches|feet|units?) cubed\b", r"\1^3"),
+        (r"\bdegrees? ([Cc]elsius|[Ff]ahrenheit)\b", r"\1"),
+        (r"(?<=\d)\s*'\s*$", r" \\text{feet}"),
         (r"(?<=[)\]])\s*\^\s*\{?\s*(?:T|\\top|\\text\s*\{\s*T\s*\})\s*\}?\s*$", ""),
         (r"\\text\s*\{\s*[,;]?\s*\(?\s*(?:since|because|for (?:all|any|every|each|some|integers?))\b.*$", ""),
         (r"(?<=[^|:,;\s])\s*[,;]?\s*(?:\\text\s*\{[ ,(]*(?:where|with|for)?\s*\}\s*)?\(?\b[kmn]\s*\\in\s*\\mathbb\{?[ZN]\}?[)\s]*$", ""),
@@ -129,6 +146,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\+\s*/?\s*-(?=\s*(?:\d|\\sqrt|\\frac|\())", r" \\pm "),
     )
 )  # fmt: skip
+_ALIGNED = re.compile(
+    r"\\begin\s*\{(aligned|align\*?|gathered|gather\*?|split|equation\*?)\}(.*)\\end\s*\{\1\}", re.DOTALL
+)
 _TEXT_BRACES = re.compile(r"\\text\s*\{")
 _SPACES = re.compile(r"\s+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
@@ -150,6 +170,7 @@ def clean(text: str) -> str:
         text = stripped[1:-1]
     if stripped.startswith("`") and stripped.endswith("`"):
         text = stripped.strip("`")
+    text = _ALIGNED.sub(lambda m: m[2].replace("&", " "), text)
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     text = _SPACES.sub(" ", text).strip()

@@ -37,10 +37,12 @@ _MATRIX = re.compile(
     r"(?P<body>.*)\\end\s*\{(?P=kind)\}\s*[\])|]?(?P<after>.*)",
     re.DOTALL,
 )
+_POINTS = {"A", "B", "M", "P", "Q", "point", "the point", "Point"}  # names before coordinates; C(5, 2) counts
 _REAL = {"R": EVERYTHING}
 _LEAD_IN = re.compile(
     r"^(?:\\text\s*\{\s*)?(?:(?:so|thus|hence|therefore),?\s*)?(?:the\s+)?(?:(?:final|correct|only|required)\s+)?(?:answer|value|solution|result|option|choice|"
-    r"solution set|answers?|solutions?)\s*(?:is|are|set is|:|=)\s*:?\s*(\})?\s*", re.IGNORECASE,
+    r"solution set|answers?|solutions?)\s*(?:is|are|set is|:|=)\s*:?\s*(\})?\s*"
+    r"|^(?:\\text\s*\{\s*)?(?:there (?:are|is)|approximately)\b\s*(\})?\s*", re.IGNORECASE,
 )  # fmt: skip
 
 
@@ -50,7 +52,7 @@ def read(text: str) -> list[Form]:
     if not text:
         return []
     forms = words.read_words(text)
-    for special in (words.read_based(text), words.read_choice(text), words.read_clock(text)):
+    for special in (*words.read_based(text), words.read_choice(text), words.read_clock(text)):
         if special is not None:
             forms.append(special)
         if isinstance(special, Based) and special.base == 10 and special.digits.isdigit():
@@ -110,7 +112,7 @@ def _strip_lead_in(text: str) -> str:
     if match is None or match.end() == len(text):
         return text
     rest = text[match.end() :]
-    inside = match[0].lstrip().startswith("\\text") and match[1] is None
+    inside = match[0].lstrip().startswith("\\text") and match[1] is match[2] is None
     return r"\text{" + rest if inside else rest
 
 
@@ -227,7 +229,7 @@ class Reader:
     def ratio(self, tokens: list[Token]) -> Form | None:
         parts, found = split(tokens, {("punct", ":")})
         if not found:
-            parts, found = split(tokens, {("letters", "to")})
+            parts, found = split(tokens, {("letters", "to"), ("text", "to")})
         if not found:
             return None
         return Ratio(tuple(plain(self.value(part)) for part in parts))
@@ -235,6 +237,13 @@ class Reader:
     # -- brackets -------------------------------------------------------------------------------------------------
 
     def bracketed(self, tokens: list[Token]) -> Form | None:  # noqa: PLR0911
+        if (
+            len(tokens) > 4
+            and tokens[0].kind in ("letters", "text")
+            and tokens[0].value in _POINTS
+            and "," in {t.value for t in tokens}
+        ):
+            tokens = tokens[1:]
         first, last = tokens[0], tokens[-1]
         if first.value == "]" or (last.value == "[" and first.value in "[("):
             return self.outward(tokens)
@@ -399,9 +408,12 @@ def _closes(tokens: list[Token], start: int) -> int:
 
 
 def _distributed(parts: list[list[Token]]) -> list[list[Token]]:
-    """ "x = 1, 2" as "x = 1, x = 2" where the first part alone names the unknown: the name is dropped from it."""
+    """ "x = 1, 2" as "x = 1, x = 2" where the first part alone names the unknown: the name is dropped from it; x != 1, 2 alike."""
+    if [t.value for t in parts[0][1:2]] == ["ne"] and all(len(part) <= 2 for part in parts[1:]):
+        return [parts[0], *(parts[0][:2] + part for part in parts[1:])]
     heads = [index for index, part in enumerate(parts) if any(t.value == "=" for t in part)]
-    if heads == [0] and len(parts) > 1:
+    others = {t.value for part in parts[1:] for t in part}
+    if heads == [0] and len(parts) > 1 and not others & (set(_RELATIONS) | set(_RELATION_COMMANDS)):
         cut = next(i for i, t in enumerate(parts[0]) if t.value == "=")
         if cut <= 4 and cut + 1 < len(parts[0]) and not any(t.value in ("in",) for t in parts[0]):
             return [parts[0][cut + 1 :], *parts[1:]]

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from fr3e.grading.units import LONE
+from fr3e.grading.units import LONE, known
 
 
 class Unreadable(Exception):
@@ -108,13 +108,20 @@ def _letters(run: str, gap: bool) -> list[Token]:
     return [Token("letters", run, gap)]
 
 
-def _text_token(content: str, gap: bool) -> list[Token]:
+def _text_token(content: str, gap: bool) -> list[Token]:  # noqa: PLR0911
     r"""Tokens for \text{content}: mathematics inside is read as mathematics, words stay one text."""
     stripped = content.strip(" ~")
     if not stripped:
         return []
     if stripped in LONE:
         return [Token("text", stripped, True)]
+    product = re.sub(r"\\(?:cdot|times)(?![a-z])", " ", stripped)
+    if (
+        product != stripped
+        and "\\" not in product
+        and all(w in LONE or known(w) for w in re.findall("[A-Za-z]+", product))
+    ):
+        return [Token("text", " ".join(product.split()), True)]
     if re.fullmatch(r"[^A-Za-z]+", stripped) or re.fullmatch(r"[A-Za-z]", stripped) or "\\" in stripped:
         inner = tokenise(stripped)
         if inner:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 _TABLE = """
 length m:1 meter:1 metre:1 km:1000 kilometer:1000 kilometre:1000 cm:1/100 centimeter:1/100 centimetre:1/100
-length mm:1/1000 millimeter:1/1000 millimetre:1/1000 dm:1/10 nm:1/1000000000 um:1/1000000 in:127/5000 inch:127/5000 inche:127/5000
+length mm:1/1000 millimeter:1/1000 millimetre:1/1000 dm:1/10 angstrom:1/10000000000 nm:1/1000000000 um:1/1000000 in:127/5000 inch:127/5000 inche:127/5000
 length ft:381/1250 foot:381/1250 feet:381/1250 yd:1143/1250 yard:1143/1250 mi:201168/125 mile:201168/125
 mass kg:1000 kilogram:1000 g:1 gram:1 mg:1/1000 milligram:1/1000 lb:45359237/100000 pound:45359237/100000 oz:45359237/1600000
 mass ounce:45359237/1600000 ton:1000000 tonne:1000000
@@ -40,7 +40,7 @@ _DERIVED = {"mph": ("length/time", Fraction(201168, 125) / 3600), "kph": ("lengt
             "kmh": ("length/time", Fraction(1000, 3600)), "kmph": ("length/time", Fraction(1000, 3600))}  # fmt: skip
 LONE = set("mshgNJWVLKl")  # letters that are units after a plain number
 _CONNECTORS = {
-    "or", "and", "to", "if", "when", "not", "than", "more", "less", "except", "between", "at", "but", "unless", "where",
+    "or", "and", "to", "if", "when", "not", "than", "except", "between", "at", "but", "unless", "where",
     "maybe", "perhaps", "possibly", "about", "through", "until", "either", "both", "almost", "nearly", "for", "with", "is",
     "are", "was", "mod", "modulo", "base", "choose", "factorial", "squared", "plus", "minus", "over", "divided", "am", "pm",
     "a.m", "p.m", "oclock", "no", "none", "any", "all", "some", "even", "odd",

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from fr3e.grading import units
 from fr3e.grading.forms import Value
-from fr3e.grading.nodes import Node, contains, symbols
+from fr3e.grading.nodes import Node, contains, renamed, symbols
 from fr3e.grading.oracle import Oracle
 
 HUNDREDTH = ("n", Fraction(1, 100))
@@ -29,7 +29,16 @@ def same_value(answer: Value, gold: Value, oracle: Oracle) -> bool:  # noqa: PLR
     if answer.degree != gold.degree and contains(g if answer.degree else a, {"pi"}):
         radian = ("/", ("pi",), ("n", Fraction(180)))
         return oracle.same(("*", a, radian), g) if answer.degree else oracle.same(a, ("*", g, radian))
+    if contains(g, {"pi"}) and (same := _parameter_renamed(a, g)) != a:
+        return oracle.same(same, g)
     return _antiderivatives(a, g, oracle)
+
+
+def _parameter_renamed(answer: Node, gold: Node) -> Node:
+    """`answer` with its integer parameter called as in `gold` (pi/6 + 2n pi for pi/6 + 2k pi)."""
+    a, g = symbols(answer), symbols(gold)
+    old, new = (a - g) & set("kmn"), (g - a) & set("kmn")
+    return renamed(answer, *old, *new) if len(old) == len(new) == 1 else answer
 
 
 def _constant_dropped(node: Node) -> Node | None:

@@ -21,6 +21,7 @@ _SAME = {"dne": "does not exist", "undefined": "does not exist", "yes": "yes", "
          "infinitely many", "infinite number of solutions": "infinitely many", "infinite": "infinitely many"}  # fmt: skip
 _ROMAN = {"first": "i", "second": "ii", "third": "iii", "fourth": "iv"}
 _DROPPED = {"a", "an", "the"}
+_FILLERS = {"series", "sequence", "integral", "number", "numbers", "function", "on"}
 _WRAPPER = re.compile(r"\\text\s*\{([^{}]*)\}")
 _CLOCK = re.compile(
     r"(\d{1,2})(?:\s*:\s*(\d{2}))?\s*\(?\s*(a\.?\s*m\.?|p\.?\s*m\.?|noon|midnight|o'?clock)?\s*\)?\.?", re.IGNORECASE
@@ -29,6 +30,7 @@ _CHOICE = re.compile(
     r"(?:(?i:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-Ka-e])\s*\)|([A-K])(?=\s*(?:[).:]|$)))\s*[).:]?\s*(.*)",
     re.DOTALL,
 )
+_CHOICES = re.compile(r"\(?[A-H]\)?(?:\s*(?:,|;|,?\s*and\b)?\s*\(?[A-H]\)?)+")
 _BASED = re.compile(r"\(?\s*([0-9A-Z]+)\s*\)?\s*_\s*\{?\s*\(?\s*(\d{1,2}|[a-z]+)\s*\)?\s*\}?")
 _BASE_NAMES = {word: value for word, value in NUMBERS.items() if 2 <= value <= 16} | {"hex": 16, "bin": 2, "oct": 8}
 
@@ -47,8 +49,19 @@ def normal_text(text: str) -> str:
     plain = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", plain.lower())
     plain = re.sub(r"^\s*(?:it is|it's|this is|they are|that is)\s+", "", plain)
     plain = re.sub(r"\b(first|second|third|fourth) quadrant\b", lambda m: f"quadrant {_ROMAN[m[1]]}", plain)
+    plain = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", plain)
     words = re.findall(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?", plain)
     return " ".join(word for word in words if word not in _DROPPED)
+
+
+def same_words(answer: str, gold: str) -> bool:
+    """Whether two normal texts agree up to the order around "and" and to nouns that say nothing ("odd number")."""
+    return _kernel(answer) == _kernel(gold)
+
+
+def _kernel(text: str) -> list[str]:
+    kept = " ".join(word for word in text.split() if word not in _FILLERS)
+    return sorted((kept or text).split(" and "))
 
 
 def number_words(text: str) -> int | None:
@@ -99,9 +112,25 @@ def read_choice(text: str) -> Choice | None:
     return Choice((match[1] or match[2]).upper(), match[3].strip())
 
 
-def read_based(text: str) -> Based | None:
-    """204_5, 204_{\\text{five}}"""
-    match = _BASED.fullmatch(unwrapped(text))
+def read_based(text: str) -> list[Based]:
+    """204_5, x = 204_{\\text{five}}, 1011_2 = 11_{10} (the same number in several bases)."""
+    parts = unwrapped(text).split("=")
+    if len(parts) > 1 and re.fullmatch(r"\s*[A-Za-z]\s*", parts[0]):
+        parts = parts[1:]
+    found = [_one_based(part.strip()) for part in parts]
+    return [based for based in found if based is not None] if len({_worth(based) for based in found}) == 1 else []
+
+
+def _worth(based: Based | None) -> int | None:
+    """The number that `based` stands for, None for no number and for digits that its base does not have."""
+    try:
+        return None if based is None else int(based.digits, based.base)
+    except ValueError:
+        return None
+
+
+def _one_based(text: str) -> Based | None:
+    match = _BASED.fullmatch(text)
     if match is None or not any(c.isdigit() for c in match[1]):
         return None
     base = int(match[2]) if match[2].isdigit() else _BASE_NAMES.get(match[2], 0)
@@ -133,6 +162,8 @@ def read_words(text: str) -> list[Form]:
     normal = normal_text(text)
     if not normal:
         return forms
+    if (letters := _CHOICES.fullmatch(unwrapped(text))) is not None:
+        forms.append(Words(re.sub("[^A-H]", "", letters[0]).lower()))
     number = number_words(unwrapped(text))
     if number is not None:
         from fractions import Fraction
