@@ -77,6 +77,14 @@ def decide(answer: str, gold: str, heavy: bool) -> Decision:  # noqa: PLR0911
         return "no_answer", "nothing left after normalisation"
     if why is not None:
         return "wrong", f"the gold is compared as text only: {why}"
+    label, equals, result = cleaned.rpartition("=")
+    if (
+        equals
+        and re.search(r"\w", (bare := _OPERATORS.sub("", label)))
+        and bare != label
+        and not _OPERATORS.search(result + cleaned_gold)
+    ):
+        answer = cleaned = result.strip()  # "gcd(12, 18) = 6": carried out
     if _OPERATORS.search(cleaned) and not _OPERATORS.search(cleaned_gold):
         return "wrong", "the answer is an operation that was not carried out"
     golds, answers = readings(gold), readings(answer)

@@ -75,6 +75,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<!\\)\\!\s*", ""),
         (r"(?:\{\s*\})?[_^]\s*\{?\s*(\d+|[a-z])\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*C\s*\}|C)\s*_\s*\{?\s*(\d+|[a-z])\s*\}?", r"\\binom{\1}{\2}"),
         (r"\{,\}|\{ , \}", ","),
+        (r"\\&", " and "),
+        (r"_\s*\{?\s*\\(max|min)(?![a-z])\s*\}?", r"_{\1}"),
+        (r"^\s*\\?\|\s*\\(?:vec|overrightarrow|mathbf)\s*\{?\s*[A-Za-z]+\s*\}?\s*\\?\|(?=\s*=)", "d"),
         (r"(?:\\text\s*)?\{\s*:\s*\}|\\colon(?![a-z])", ":"),
         (r"(?<=\d)\s*[xX]\s*(?=10\s*\^)", r" \\times "),
         (r"(?<![\d.])(\d*\.\d*?)(?:(\d)\2{2,}|(\d{2,9})\3+)\s*(?:\\(?:ldots|dots|cdots)(?![a-z])|\.{3})", r"\1\\overline{\2\3}"),
@@ -129,12 +132,12 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<=[a-z]{2})\.(?=\s+[a-z])", ""),
         (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge|checkmark|therefore|because"
          r"|underline|cancel|uline|centering|mathstrut|ensuremath)(?![a-zA-Z])|~", " "),
+        (r"\\text\s*\{([\d\s.,;/-]*(?:\b(?:and|or)\b[\d\s.,;/-]*)+)\}", r" \1 "),
         (r"\\text\s*\{\s*[,;]\s*\}", ", "),
         (r"\\text\s*\{\s*[.:!]*\s*\}", " "),
         (r"\b(seconds?|meters?|metres?|centimeters?|inches|feet|units?|hours?) squared\b", r"\1^2"),
         (r"\b(meters?|metres?|centimeters?|inches|feet|units?) cubed\b", r"\1^3"),
         (r"\bdegrees? ([Cc]elsius|[Ff]ahrenheit)\b", r"\1"),
-        (r"(?<=\d)\s*'\s*$", r" \\text{feet}"),
         (r"(?<=[)\]])\s*\^\s*\{?\s*(?:T|\\top|\\text\s*\{\s*T\s*\})\s*\}?\s*$", ""),
         (r"\\text\s*\{\s*[,;]?\s*\(?\s*(?:since|because|for (?:all|any|every|each|some|integers?))\b.*$", ""),
         (r"(?<=[^|:,;\s])\s*[,;]?\s*(?:\\text\s*\{[ ,(]*(?:where|with|for)?\s*\}\s*)?\(?\b[kmn]\s*\\in\s*\\mathbb\{?[ZN]\}?[)\s]*$", ""),
@@ -147,8 +150,18 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )  # fmt: skip
 _ALIGNED = re.compile(
-    r"\\begin\s*\{(aligned|align\*?|gathered|gather\*?|split|equation\*?)\}(.*)\\end\s*\{\1\}", re.DOTALL
+    r"\\begin\s*\{(aligned|align\*?|gathered|gather\*?|split|equation\*?|cases)\}(.*)\\end\s*\{\1\}", re.DOTALL
 )
+_ROW_END = re.compile(r"\\\\\s*$|\\\\(?=\s*&\s*=)")
+
+
+def _one_line(match: re.Match[str]) -> str:
+    """Rows that only arrange equations as one line; a function defined by cases (with "&") stays as it is."""
+    if match[1] == "cases" and "&" in match[2]:
+        return match[0]
+    return _ROW_END.sub("", match[2].strip()).replace("&", " ").replace("\\\\", ", ")
+
+
 _TEXT_BRACES = re.compile(r"\\text\s*\{")
 _SPACES = re.compile(r"\s+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
@@ -170,7 +183,7 @@ def clean(text: str) -> str:
         text = stripped[1:-1]
     if stripped.startswith("`") and stripped.endswith("`"):
         text = stripped.strip("`")
-    text = _ALIGNED.sub(lambda m: m[2].replace("&", " "), text)
+    text = _ALIGNED.sub(_one_line, text)
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     text = _SPACES.sub(" ", text).strip()

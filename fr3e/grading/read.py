@@ -343,7 +343,7 @@ class Reader:
             if not first:
                 raise
             shown = " ".join(t.value for t in tokens)
-            if len(shown) > 80 or re.search(r"[<>=]", shown):
+            if len(shown) > 80 or (re.search(r"[<>=]", shown) and not shown.startswith("P (")):
                 raise
             return Name(shown)
 

@@ -1,14 +1,18 @@
 """Answers that are words: texts, choice letters, times of day, numbers written out."""
 
 import re
+from fractions import Fraction
 
 from fr3e.grading.forms import EVERYTHING, NOTHING, Based, Choice, Clock, Form, Value, Words
+from fr3e.grading.units import blocking, read_unit
 
 _UNITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]  # fmt: skip
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 NUMBERS = {word: value for value, word in enumerate(_UNITS)} | {
     word: 10 * (value + 2) for value, word in enumerate(_TENS)
 }
+_PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4,
+          "fifth": 5, "fifths": 5, "sixth": 6, "sixths": 6, "eighth": 8, "eighths": 8, "tenth": 10, "tenths": 10}  # fmt: skip
 _NOTHING = {
     "no solution", "no solutions", "no real solution", "no real solutions", "none", "empty set", "null set", "empty",
     "there is no solution", "there are no solutions", "no such", "no roots", "no real roots", "no root",
@@ -64,21 +68,29 @@ def _kernel(text: str) -> list[str]:
     return sorted((kept or text).split(" and "))
 
 
-def number_words(text: str) -> int | None:
-    """ "twenty-one" as 21, None when `text` is not a number in words (up to 999)."""
+def number_words(text: str) -> Fraction | None:
+    """ "twenty-one" as 21, "minus two thirds" as -2/3, None when `text` is no number in words (below a million)."""
     words = [w for w in re.split(r"[\s-]+", text.lower().strip()) if w and w != "and"]
-    if not words:
-        return None
-    total = 0
-    if len(words) >= 2 and words[1] == "hundred" and words[0] in _UNITS[1:10]:
-        total = 100 * NUMBERS[words[0]]
-        words = words[2:]
-        if not words:
-            return total
+    if words and words[0] in ("negative", "minus"):
+        size = number_words(" ".join(words[1:]))
+        return None if size is None else -size
+    if words and words[-1] in _PARTS:
+        top = _whole(words[:-1]) if words[:-1] not in ([], ["a"]) else 1
+        return None if top is None or (len(words) == 1 and words[0] != "half") else Fraction(top, _PARTS[words[-1]])
+    whole = _whole(words)
+    return None if whole is None else Fraction(whole)
+
+
+def _whole(words: list[str]) -> int | None:
+    for name, size in (("thousand", 1000), ("hundred", 100)):
+        if name in words:
+            at = words.index(name)
+            head, rest = _whole(words[:at]), _whole(words[at + 1 :]) if words[at + 1 :] else 0
+            return None if head is None or rest is None else head * size + rest
     if len(words) == 1 and words[0] in NUMBERS:
-        return total + NUMBERS[words[0]]
+        return NUMBERS[words[0]]
     if len(words) == 2 and words[0] in _TENS and words[1] in _UNITS[1:10]:
-        return total + NUMBERS[words[0]] + NUMBERS[words[1]]
+        return NUMBERS[words[0]] + NUMBERS[words[1]]
     return None
 
 
@@ -166,9 +178,10 @@ def read_words(text: str) -> list[Form]:
         forms.append(Words(re.sub("[^A-H]", "", letters[0]).lower()))
     number = number_words(unwrapped(text))
     if number is not None:
-        from fractions import Fraction
-
-        forms.append(Value(("n", Fraction(number))))
+        forms.append(Value(("n", number)))
+    head, _, noun = unwrapped(text).rpartition(" ")
+    if number is None and not blocking(noun) and (counted := number_words(head)) is not None:
+        forms.append(Value(("n", counted), unit=read_unit(noun)))  # five apples
     if normal == "infinity":
         return [Value(("oo",))]
     if normal in _NOTHING:
