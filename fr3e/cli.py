@@ -52,7 +52,11 @@ def config_write(
 
     from fr3e.files import write_text
 
-    write_text(out, yaml.safe_dump(json.loads(values), sort_keys=False, allow_unicode=True, width=120))
+    try:
+        section = json.loads(values)
+    except ValueError as error:
+        raise UserError(f"--json: not JSON ({error})") from error
+    write_text(out, yaml.safe_dump(section, sort_keys=False, allow_unicode=True, width=120))
 
 
 @config_app.command("schema")
@@ -136,7 +140,11 @@ def data_ensure(
     from fr3e.data.lock import ensure
     from fr3e.files import read_yaml, sha256, write_json
 
-    mix = read_yaml(config)["data"]["mix"] if config else {}
+    plan = read_yaml(config) if config else {"data": {"mix": {}}}
+    try:
+        mix = plan["data"]["mix"]
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{config}: data.mix is missing; give a resolved plan of real data") from error
     ensure(data, lock, mirror, accept_difference, mix=mix or None)
     if stamp is not None:
         write_json(stamp, {str(path): sha256(path) for path in sorted(data.rglob("*")) if path.is_file()})
@@ -203,13 +211,17 @@ def train(
     from fr3e.config import load_run
     from fr3e.engine import train as start
     from fr3e.files import read_json, sha256
+    from fr3e.model_folder import check_model_folder
     from fr3e.provenance.manifest import recorded
 
     resolved = load_run(run)
+    check_model_folder(Path(resolved.base))
     inputs = [Path(resolved.base) / "manifest.json", Path(resolved.data), *map(Path, resolved.benchmarks.values())]
     outputs = [out / name for name in ("trained.json", "metrics.jsonl", "trajectories.jsonl")]
     if stamp is not None:
         known = read_json(stamp)
+        if not isinstance(known, dict):
+            raise UserError(f"{stamp}: not a stamp of `fr3e data ensure`; run it again")
         for path in inputs[1:]:
             if known.get(str(path)) != sha256(path):
                 raise UserError(f"{path}: altered since it was compared with data.dvc; run `fr3e data ensure` again")
@@ -248,10 +260,12 @@ def sample(
     from fr3e.config.plans import load_eval_plan
     from fr3e.evaluation.sample import sample_plan
     from fr3e.files import sha256
+    from fr3e.model_folder import check_model_folder
     from fr3e.provenance.manifest import write
 
     started = time.time()
     resolved = load_eval_plan(plan)
+    check_model_folder(Path(resolved.model))
     sample_plan(plan, out)
     for name, data in resolved.files.items():
         generations, key = out / name / "generations.parquet", out / name / "generations.key.json"
@@ -462,6 +476,8 @@ def plan(
     """Estimate runs, memory per GPU, tokens, GPU-hours and wall time before launch."""
     from fr3e.cluster.plan import plan as start
 
+    if tokens_per_second is not None and not 0 < tokens_per_second < float("inf"):
+        raise UserError(f"--tokens-per-second: expected a number above 0, found {tokens_per_second}")
     print(start(config, tokens_per_second))
 
 
@@ -488,5 +504,5 @@ def main() -> None:
     except OSError as error:
         if error.filename is None and error.strerror is None:
             raise
-        print(f"fr3e: {error.filename or ''}: {error.strerror}", file=sys.stderr)
+        print("fr3e: " + (f"{error.filename}: " if error.filename else "") + f"{error.strerror}", file=sys.stderr)
         sys.exit(2)

@@ -1,17 +1,28 @@
 """Files that appear whole or not at all: every result is written beside its target and renamed onto it."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from fr3e.errors import UserError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What is the disk's fault, whatever library reports it.
+DISK = {
+    errno.ENOSPC: "free space, or choose a folder on another disk",
+    errno.EDQUOT: "free space, or choose a folder outside the quota",
+    errno.EROFS: "choose a folder you may write to",
+}
 
 
 @contextlib.contextmanager
@@ -24,15 +35,33 @@ def replacing(target: str | Path) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = DISK.get(error.errno or 0, "choose a folder you may write to")
+        raise UserError(f"{target}: cannot be written ({error.strerror}); {remedy}") from error
+    try:
         yield temporary
         with open(temporary, "rb") as handle:
             os.fsync(handle.fileno())
         temporary.replace(target)
-    except (PermissionError, NotADirectoryError, FileExistsError) as error:
+    except (PermissionError, NotADirectoryError, FileExistsError, IsADirectoryError) as error:
         raise UserError(f"{target}: cannot be written ({error.strerror}); choose a folder you may write to") from error
+    except Exception as error:
+        number = _disk_fault(error)
+        if number is None:
+            raise
+        raise UserError(f"{target}: cannot be written ({os.strerror(number)}); {DISK[number]}") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def _disk_fault(error: BaseException | None) -> int | None:
+    """The error number where a full or read-only disk is behind `error`: a library's close may fail after it, in its own words."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in DISK:
+            return error.errno
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def write_text(target: str | Path, text: str) -> None:
@@ -56,14 +85,45 @@ def read_json(source: str | Path) -> Any:
         raise UserError(f"{source}: not JSON ({error})") from error
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, and strict: YAML itself lets the second of two equal keys win without a word."""
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)  # type: ignore[no-untyped-call]
+        seen: set[tuple[str, str]] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in seen:
+                    raise yaml.MarkedYAMLError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
+                seen.add((key.tag, key.value))
+        return node
+
+
 def read_yaml(source: str | Path) -> Any:
-    """Read YAML; a missing or broken file is a `UserError` that names it and the line."""
+    """Read YAML; a missing or broken file, or a key given twice, is a `UserError` that names the file and the line."""
     try:
-        return yaml.safe_load(Path(source).read_text(encoding="utf-8"))
+        return yaml.load(Path(source).read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError as error:
         raise UserError(f"{source}: no such file") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{source}: not YAML ({error})") from error
+
+
+def read_parquet(source: str | Path, columns: Sequence[str] | None = None) -> "pa.Table":
+    """Read a parquet file, or some of its columns; a missing or damaged file or an absent column is a `UserError`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(source) as file:
+            found = file.schema_arrow.names
+            if missing := [name for name in columns or [] if name not in found]:
+                raise UserError(f"{source}: no column {missing[0]!r}; found {', '.join(found)}")
+            return file.read(columns=None if columns is None else list(columns))
+    except FileNotFoundError as error:
+        raise UserError(f"{source}: no such file") from error
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{source}: not a readable parquet file, it may be cut short ({error})") from error
 
 
 def sha256(source: str | Path) -> str:

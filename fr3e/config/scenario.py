@@ -1,8 +1,9 @@
 """A scenario: models x methods x seeds x benchmarks, and everything the pipeline needs to run them."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fr3e.config.base import Section
 from fr3e.config.training import TrainingConfig
@@ -10,6 +11,7 @@ from fr3e.config.training import TrainingConfig
 Name = Annotated[
     str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Lower-case letters, digits, '.', '_' and '-'.")
 ]
+TEMPLATES = Path(__file__).parent.parent / "evaluation" / "templates"
 Revision = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="A 40-hex commit, never a branch name.")]
 
 
@@ -50,6 +52,14 @@ class RunModel(Section):
         description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest.",
     )
     template: str = Field(description="Prompt template, a file name in fr3e/evaluation/templates without .txt.")
+
+    @field_validator("template")
+    @classmethod
+    def _template_exists(cls, name: str) -> str:
+        known = sorted(path.stem for path in TEMPLATES.glob("*.txt"))
+        if name not in known:
+            raise ValueError(f"no prompt template {name!r}; there are {', '.join(known)}")
+        return name
 
 
 class ModelConfig(RunModel):
@@ -201,7 +211,7 @@ class Scenario(Section):
     arm_models: list[Name] = Field(
         default_factory=list, description="Models on which the further arms run; empty means all."
     )
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="Training seeds.")
+    seeds: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=1, description="Training seeds.")
     data: SyntheticData | RealData = Field(discriminator="kind")
     train: dict[str, Any] = Field(
         default_factory=dict, description="Training settings common to all runs (TrainingConfig)."
@@ -214,6 +224,13 @@ class Scenario(Section):
     report: ReportConfig = ReportConfig()
     planning: PlanningConfig | None = Field(None, description="Inputs of `fr3e plan`.")
     resources: dict[Literal["base", "train", "export", "sample", "grade"], StageResources] = Field(default_factory=dict)
+
+    @field_validator("methods", "arms", "arm_models", "seeds")
+    @classmethod
+    def _once(cls, values: list[Any]) -> list[Any]:
+        if double := [value for number, value in enumerate(values) if value in values[:number]]:
+            raise ValueError(f"{double[0]!r} stands there twice; name each once")
+        return values
 
     @model_validator(mode="after")
     def _names_exist(self) -> Self:
@@ -243,7 +260,7 @@ class RunConfig(Section):
     arm: Name
     model_name: Name
     model: RunModel
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**32)
     training: TrainingConfig
     base: str = Field(description="Folder of the base model.")
     data: str = Field(description="Training parquet.")

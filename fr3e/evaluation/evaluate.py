@@ -11,7 +11,10 @@ from fr3e.errors import UserError
 from fr3e.evaluation.prompts import template_text
 from fr3e.evaluation.sample import sample_plan
 from fr3e.evaluation.score import score_files
-from fr3e.files import read_json
+from fr3e.files import read_json, sha256
+from fr3e.model_folder import check_model_folder
+from fr3e.provenance import fingerprint
+from fr3e.provenance.manifest import path_of, recorded
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 SHOWN_FAILURES = ("no_answer", "unparseable", "timeout", "truncated", "too_long")
@@ -31,23 +34,33 @@ def evaluate_model(
 
     Protocols, token limit and engine are those of the scenario at `config` (`engine` and `template` override it);
     questions are `data`/benchmarks/<name>.parquet. Under `out` appear eval.yaml, <benchmark>/generations.parquet and
-    verdicts.parquet, and scores.csv; what is there for the same settings is not sampled again.
+    verdicts.parquet, and scores.csv; what is there for the same settings is not sampled again, and graded again only
+    if the grader has changed.
     Raises `UserError` for an unknown benchmark or template, absent files, or a hub model without a 40-hex revision.
     """
-    from fr3e.grading.files import grade_file
-
     plan = make_plan(model, benchmarks, config, data, revision=revision, engine=engine, template=template)
     source = out / "eval.yaml"
     dump(plan, source)
     sample_plan(source, out)
-    verdicts = []
-    for name in plan.benchmarks:
-        generations, graded = out / name / "generations.parquet", out / name / "verdicts.parquet"
-        if not graded.is_file() or graded.stat().st_mtime_ns < generations.stat().st_mtime_ns:
-            grade_file(generations, Path(plan.files[name]), graded, plan.evaluation.grade_workers)
-        verdicts.append(graded)
-    score_files(verdicts, source, out / "scores.csv")
+    verdicts = [_graded(plan, name, out / name) for name in plan.benchmarks]
+    with recorded("score", [out / "scores.csv"], verdicts, source):
+        score_files(verdicts, source, out / "scores.csv")
     print(summary(pd.read_csv(out / "scores.csv")))
+
+
+def _graded(plan: EvalPlan, name: str, folder: Path) -> Path:
+    """verdicts.parquet of one benchmark: the one that is there if it is whole, of these files and of this grader."""
+    from fr3e.grading.files import grade_file
+
+    inputs = [folder / "generations.parquet", Path(plan.files[name])]
+    target = folder / "verdicts.parquet"
+    made = read_json(path_of(target)) if path_of(target).is_file() and target.is_file() else {}
+    same = made.get("outputs") == {str(target): sha256(target)} if made else False
+    same = same and made.get("inputs") == {str(path): sha256(path) for path in inputs}
+    if not same or made.get("code") != fingerprint.code("grade"):
+        with recorded("grade", [target], inputs):
+            grade_file(*inputs, target, plan.evaluation.grade_workers)
+    return target
 
 
 def make_plan(
@@ -77,6 +90,7 @@ def make_plan(
     template = template or next(iter(scenario.models.values())).template
     template_text(template)  # an unknown name fails here, before anything is downloaded
     folder = locate(model, revision)
+    check_model_folder(folder)
     positions = read_json(folder / "config.json").get("max_position_embeddings")
     if not isinstance(positions, int):
         raise UserError(f"{folder}/config.json: no max_position_embeddings; the number of positions has to be known")

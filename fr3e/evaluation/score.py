@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from fr3e.config.plans import EvalPlan, load_eval_plan
 from fr3e.errors import UserError
 from fr3e.evaluation import statistics
 from fr3e.evaluation.verdicts import load_verdicts, problems_by_samples
-from fr3e.files import write_text
+from fr3e.files import read_parquet, write_text
 
 FAILURES = ("no_answer", "unparseable", "timeout", "refused", "fault")
 COLUMNS = [
@@ -78,7 +77,9 @@ def _check_problems(plan: EvalPlan, benchmark: str, frame: pd.DataFrame, path: P
     """
     source = Path(plan.files[benchmark])
     if source.is_file():
-        table = pq.read_table(source)
+        table = read_parquet(source)
+        if "id" not in table.column_names:
+            raise UserError(f"{source}: no column 'id'; found {', '.join(table.column_names)}")
         status = table["status"].to_pylist() if "status" in table.column_names else ["ok"] * len(table)
         asked = {str(name) for name, kind in zip(table["id"].to_pylist(), status, strict=True) if kind != "unusable"}
         answered = set(frame["id"].astype(str))

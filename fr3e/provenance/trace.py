@@ -9,6 +9,8 @@ from fr3e.errors import UserError
 from fr3e.files import read_json
 from fr3e.provenance.manifest import SUFFIX
 
+COLUMNS = ("model", "method", "benchmark", "quantity", "value", "low", "high", "verdicts")
+
 
 def trace(table: str, cell: str, results: Path) -> str:
     """The chain behind a cell as indented text, one file a line with the stage that made it.
@@ -19,7 +21,14 @@ def trace(table: str, cell: str, results: Path) -> str:
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in results.glob("*.csv"))) or "none"
         raise UserError(f"{path}: no such table; tables there: {known}")
-    frame = pd.read_csv(path, dtype=str).fillna("")
+    try:
+        frame = pd.read_csv(path, dtype=str).fillna("")
+    except (
+        ValueError
+    ) as error:  # pandas' errors of empty files, broken rows and bytes that are not text are ValueErrors
+        raise UserError(f"{path}: not a CSV table ({error}); make it again") from error
+    if missing := [name for name in COLUMNS if name not in frame.columns]:
+        raise UserError(f"{path}: no column {missing[0]!r}; `fr3e trace` reads tables with {', '.join(COLUMNS)}")
     parts = cell.split("/")
     if len(parts) != 3:
         raise UserError(f"--cell {cell!r}: expected <model>/<method>/<benchmark>")

@@ -4,10 +4,10 @@ import html
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from fr3e.config.plans import Evaluated, ReportPlan, load_report_plan
-from fr3e.files import write_text
+from fr3e.evaluation.verdicts import COLUMNS
+from fr3e.files import read_parquet, write_text
 from fr3e.grading import KINDS
 from fr3e.report import pages
 from fr3e.report.runs import method_title
@@ -15,13 +15,14 @@ from fr3e.report.runs import method_title
 EXAMPLES = 4
 """Disagreements shown per model and benchmark."""
 LONGEST = 160
+VERDICTS = [*COLUMNS, "answer", "rule"]
 
 
 def write_grading(plan: Path, out: Path) -> None:
     """Write `out`/grading.csv and grading.html from the verdict files of a resolved report.yaml.
 
-    Columns: model, method, seed, benchmark, protocol, answers, one count per verdict kind, truncated, too_long, correct
-    and qwen_compatible (shares), only_ours, only_qwen (answers that one grader alone takes).
+    Columns: model, method, seed, benchmark, protocol, answers, one count per verdict kind, truncated, too_long,
+    correct_share, harness_share, only_ours and only_harness (answers that one grader alone takes).
     """
     resolved = load_report_plan(plan)
     counted = pd.DataFrame([row for entry in resolved.evaluated for row in counts(entry, resolved)])
@@ -44,7 +45,7 @@ def counts(entry: Evaluated, plan: ReportPlan) -> list[dict[str, object]]:
         path = Path(entry.folder) / benchmark / "verdicts.parquet"
         if not path.is_file():
             continue
-        for protocol, frame in pq.read_table(path).to_pandas().groupby("protocol", sort=False):
+        for protocol, frame in read_parquet(path, VERDICTS).to_pandas().groupby("protocol", sort=False):
             kinds = frame["verdict"].value_counts()
             ours, harness = frame["correct"].astype(bool), frame["qwen_compatible"].fillna(False).astype(bool)
             rows.append(
@@ -108,14 +109,14 @@ def _examples(plan: ReportPlan) -> str:
             path = Path(entry.folder) / benchmark / "verdicts.parquet"
             if not path.is_file():
                 continue
-            frame = pq.read_table(path).to_pandas()
+            frame = read_parquet(path, VERDICTS).to_pandas()
             apart = frame[frame["correct"].astype(bool) != frame["qwen_compatible"].fillna(False).astype(bool)].head(
                 EXAMPLES
             )
             if apart.empty:
                 continue
             golds = (
-                pq.read_table(Path(plan.data) / "benchmarks" / f"{benchmark}.parquet", columns=["id", "gold"])
+                read_parquet(Path(plan.data) / "benchmarks" / f"{benchmark}.parquet", ["id", "gold"])
                 .to_pandas()
                 .set_index("id")["gold"]
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fr3e.config.plans import ReportPlan, load_report_plan
-from fr3e.files import read_json, write_text
+from fr3e.files import read_json, read_parquet, write_text
 from fr3e.report import pages
 from fr3e.report.claims import STATUSES, Judged, judge
 from fr3e.report.cost import number
@@ -232,10 +232,9 @@ def document(name: str) -> str:
 
 def data_rows(plan: ReportPlan) -> list[tuple[str, str, str, str]]:
     """(file, what, rows, protocols) of the training set and the benchmarks, counted in the files themselves."""
-    import pyarrow.parquet as pq
 
     def rows(path: Path) -> str:
-        return f"{pq.read_metadata(path).num_rows:,}" if path.is_file() else "not there"
+        return f"{read_parquet(path, []).num_rows:,}" if path.is_file() else "not there"
 
     train = Path(plan.data, "train.parquet")
     found = [(str(train), "Training problems", rows(train), "")]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fr3e.config import load_scenario, merge, resolve_run, run_ids, schema
-from fr3e.config.load import arm_chain
+from fr3e.config.load import arm_chain, load_run
 from fr3e.errors import UserError
 from fr3e.files import read_yaml
 
@@ -75,6 +75,16 @@ def test_paper_scenario_is_table_1() -> None:
         ({"benchmarks": {"chain": {"protocols": ["avg9"]}}}, ["benchmarks.chain.protocols", "'avg9'", "greedy"]),
         ({"train": {"probe": {"benchmarks": ["chian"]}}}, ["probe.benchmarks", "'chian'", "chain"]),
         ({"overrides": {"fr3e": {"fr3e": {"first_n": 0}}}}, ["num_anchors 3 needs first rollouts"]),
+        # Every arm sets K anew, so no run ever has the -1.
+        ({"train": {"fr3e": {"num_anchors": -1}}}, ["train.fr3e.num_anchors", "greater than or equal to 0", "-1"]),
+        ({"overrides": {"fr3e": {"optim": {"lrr": 1}}}}, ["overrides.fr3e.optim.lrr", "did you mean 'lr'"]),
+        ({"overrides": {"fr3ee": {"optim": {"lr": 1e-3}}}}, ["overrides.fr3ee", "no such arm", "did you mean 'fr3e'"]),
+        ({"planning": {"mixed_share_of": {"fr3ee": 0.5}}}, ["planning.mixed_share_of.fr3ee", "no such arm"]),
+        ({"models": {"toy": {"train": {"optim": {"lr": "x"}}}}}, ["models.toy.train.optim.lr", "number", "'x'"]),
+        ({"models": {"toy": {"template": "dmeo"}}}, ["models.toy.template", "'dmeo'", "demo, qwen25_math_cot"]),
+        ({"seeds": [0, 1, 0]}, ["seeds", "0 stands there twice"]),
+        ({"seeds": [2**32]}, ["seeds.0", "less than 4294967296"]),
+        ({"arms": ["grpo", "grpo"]}, ["arms", "'grpo' stands there twice"]),
     ],
 )
 def test_faults_name_the_key_what_was_found_and_what_is_allowed(changes: dict[str, Any], words: list[str]) -> None:
@@ -85,6 +95,32 @@ def test_faults_name_the_key_what_was_found_and_what_is_allowed(changes: dict[st
     for word in words:
         assert word in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("content", "found"), [("", "nothing, the file is empty"), ("[1]", "list"), ("a", "str")])
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, content: str, found: str) -> None:
+    source = tmp_path / "a.yaml"
+    source.write_text(content, encoding="utf-8")
+    for load in (load_scenario, load_run, lambda path: arm_chain(path.stem, path.parent)):
+        with pytest.raises(UserError, match=f"a.yaml: expected a mapping of .*, found {found}"):
+            load(source)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("trian: {}", ["a.yaml: trian", "allowed: question, extends, train"]),
+        ("train: [1]", ["a.yaml: train", "expected dict", "[1]"]),
+        ("extends: 5", ["a.yaml: extends", "expected str", "5"]),
+        ("train: {optim: {lr: -1}}", ["a.yaml: train.optim.lr", "greater than 0", "-1"]),
+        ("extends: nobody", ["'nobody'", "there are: a"]),
+    ],
+)
+def test_faults_of_an_arm_name_its_file_and_key(tmp_path: Path, content: str, words: list[str]) -> None:
+    (tmp_path / "a.yaml").write_text(content, encoding="utf-8")
+    with pytest.raises(UserError) as error:
+        arm_chain("a", tmp_path)
+    assert all(word in str(error.value) for word in words)
 
 
 def test_an_arm_that_extends_itself_is_refused(tmp_path: Path) -> None:
@@ -107,6 +143,12 @@ def test_overrides_of_an_arm_reach_the_arms_that_extend_it() -> None:
         (["config", "check", "--config", "absent.yaml"], ["absent.yaml", "no such file"]),
         (["train", "--run", "absent.yaml", "--out", "x"], ["absent.yaml", "no such file"]),
         (["grade"], ["--generations", "--explain"]),
+        (["config", "write", "--json", "{bad", "--out", "x"], ["--json", "not JSON"]),
+        (
+            ["plan", "--config", "config/paper.yaml", "--tokens-per-second", "0"],
+            ["--tokens-per-second", "above 0", "0.0"],
+        ),
+        (["data", "ensure", "--config", "config/site.yaml"], ["config/site.yaml", "data.mix is missing"]),
     ],
 )
 def test_the_command_line_answers_in_one_line_with_code_2(arguments: list[str], words: list[str]) -> None:

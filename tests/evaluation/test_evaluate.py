@@ -9,6 +9,9 @@ import yaml
 from fr3e.errors import UserError
 from fr3e.evaluation import evaluate
 from fr3e.evaluation.evaluate import evaluate_model, locate, make_plan
+from fr3e.files import read_json, write_json
+from fr3e.provenance import fingerprint
+from fr3e.provenance.manifest import path_of
 from tests.evaluation import toy
 
 COMMIT = "0" * 40
@@ -41,6 +44,22 @@ def test_a_folder_is_sampled_graded_scored_and_printed(place, capsys):
     evaluate_model(str(place / "model"), out, ["chain"], place / "scenario.yaml", place / "data")
     assert (out / "chain" / "verdicts.parquet").stat().st_mtime_ns == before
     assert set(pd.read_csv(out / "scores.csv")["benchmark"]) == {"chain"}
+
+
+def test_verdicts_that_were_cut_short_or_made_by_another_grader_are_made_again(place):
+    out = place / "again"
+    arguments = (str(place / "model"), out, ["chain"], place / "scenario.yaml", place / "data")
+    evaluate_model(*arguments)
+    verdicts = out / "chain" / "verdicts.parquet"
+    whole = verdicts.read_bytes()
+    verdicts.write_bytes(whole[: len(whole) // 2])
+    evaluate_model(*arguments)
+    assert verdicts.read_bytes() == whole
+    manifest = path_of(verdicts)
+    write_json(manifest, read_json(manifest) | {"code": "another"})
+    before = verdicts.stat().st_mtime_ns
+    evaluate_model(*arguments)
+    assert verdicts.stat().st_mtime_ns > before and read_json(manifest)["code"] == fingerprint.code("grade")
 
 
 def test_the_plan_takes_positions_from_the_model_and_protocols_from_the_scenario(place):

@@ -8,6 +8,7 @@ import pytest
 from fr3e.config import load_scenario
 from fr3e.config.load import dump
 from fr3e.config.plans import report_plan
+from fr3e.errors import UserError
 from fr3e.report.grading import write_grading
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,3 +57,10 @@ def test_page_shows_the_disagreements_escaped(written: Path) -> None:
     assert "Disagreements" in page
     assert "&lt;b&gt;7&lt;/b&gt;" in page
     assert "<b>7</b>" not in page
+
+
+def test_a_damaged_verdict_file_is_named(written: Path) -> None:
+    damaged = next(Path("results").rglob("verdicts.parquet"))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    with pytest.raises(UserError, match=r"chain/verdicts.parquet: not a readable parquet file"):
+        write_grading(Path("report.yaml"), Path("out"))

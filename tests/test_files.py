@@ -1,0 +1,78 @@
+"""Reading and writing: files that are whole or refused in one line."""
+
+import errno
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fr3e.errors import UserError
+from fr3e.files import read_parquet, read_yaml, replacing, write_text
+
+
+def test_a_full_disk_is_named_with_the_target_and_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "table.csv"
+    target.write_text("before", encoding="utf-8")
+    says = r"table\.csv: cannot be written \(No space left on device\); free space"
+    with pytest.raises(UserError, match=says), replacing(target), open("/dev/full", "w", encoding="utf-8") as full:
+        full.write("x")
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+    assert target.read_text(encoding="utf-8") == "before"
+
+
+def test_a_full_disk_is_seen_behind_the_error_of_a_library_that_closes_badly(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"figure.pdf.*No space left"), replacing(tmp_path / "figure.pdf"):
+        try:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            raise ValueError("inconsistent stream state")
+
+
+def test_a_fault_that_is_not_the_disks_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), replacing(tmp_path / "a"):
+        raise ZeroDivisionError
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match=r"file/folder/a.txt: cannot be written"):
+        write_text(tmp_path / "file" / "folder" / "a.txt", "x")
+
+
+def test_a_key_that_stands_twice_is_refused_with_its_line(tmp_path: Path) -> None:
+    source = tmp_path / "a.yaml"
+    source.write_text("train:\n  lr: 1\n  steps: 2\n  lr: 3\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"the key 'lr' stands twice.*line 4"):
+        read_yaml(source)
+
+
+def test_equal_keys_in_different_mappings_and_merged_keys_are_fine(tmp_path: Path) -> None:
+    source = tmp_path / "a.yaml"
+    source.write_text("a: &a {lr: 1, steps: 2}\nb: {<<: *a, lr: 3}\n", encoding="utf-8")
+    assert read_yaml(source) == {"a": {"lr": 1, "steps": 2}, "b": {"lr": 3, "steps": 2}}
+
+
+@pytest.mark.parametrize("fault", ["absent", "cut", "empty", "text", "folder"])
+def test_a_parquet_file_that_is_absent_or_damaged_is_named(tmp_path: Path, fault: str) -> None:
+    source = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": ["1", "2"]}), source)
+    content = source.read_bytes()
+    source.unlink()
+    if fault == "folder":
+        source.mkdir()
+    elif fault != "absent":
+        source.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "text": b"hello"}[fault])
+    with pytest.raises(UserError, match=r"a.parquet: no(t| such)"):
+        read_parquet(source)
+
+
+def test_columns_are_read_or_missed_by_name(tmp_path: Path) -> None:
+    source = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": ["1", "2"], "gold": ["3", "4"]}), source)
+    assert read_parquet(source, ["gold"]).to_pydict() == {"gold": ["3", "4"]}
+    assert read_parquet(source, []).num_rows == 2
+    with pytest.raises(UserError, match=r"a.parquet: no column 'answer'; found id, gold"):
+        read_parquet(source, ["id", "answer"])
