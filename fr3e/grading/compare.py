@@ -139,6 +139,8 @@ def _defined(relation: Relation, oracle: Oracle) -> Form | None:
         if _segment(sides[0]) and not word and not all(isinstance(s, Value) and not symbols(s.node) for s in sides[1:]):
             return None
         sides = sides[1:]
+        while len(sides) >= 2 and isinstance(sides[0], Value) and sides[0].node[0] == "s":
+            sides = sides[1:]  # x = y = 8
     elif len(sides) == 2 and _named(sides[1]):
         return sides[0]
     last = sides[-1]

@@ -1,6 +1,7 @@
 """What an answer can be: the kinds that are compared, as plain data."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from fr3e.grading.nodes import Node
 from fr3e.grading.units import Unit
@@ -107,3 +108,10 @@ class Based:
 Form = Value | Listing | Region | Relation | Name | Matrix | Words | Choice | Clock | Ratio | Based
 EVERYTHING = Region((Span(("neg", ("oo",)), ("oo",), (False, False)),))
 NOTHING = Listing("set", ())
+_ZERO: Node = ("n", Fraction(0))
+HALF_LINES = {
+    "positive": Region((Span(_ZERO, ("oo",), (False, False)),)),
+    "nonnegative": Region((Span(_ZERO, ("oo",), (True, False)),)),
+    "negative": Region((Span(("neg", ("oo",)), _ZERO, (False, False)),)),
+    "nonpositive": Region((Span(("neg", ("oo",)), _ZERO, (False, True)),)),
+}

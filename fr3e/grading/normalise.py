@@ -76,6 +76,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:\{\s*\})?[_^]\s*\{?\s*(\d+|[a-z])\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*C\s*\}|C)\s*_\s*\{?\s*(\d+|[a-z])\s*\}?", r"\\binom{\1}{\2}"),
         (r"\{,\}|\{ , \}", ","),
         (r"\\&", " and "),
+        (r"\\text(?:rm)?\s*\{\s*(\^\{\\circ\}\s*[CF])\s*\}", r"\1"),
+        (r"\\(?:text|mathrm)?\s*\{?\s*\\mathring\s*\{?\s*A\s*\}?\s*\}?", r" \\text{angstroms}"),
+        (r"^\s*([A-Za-z])\s*:\s*([a-z])\s*\\mapsto", r"\1(\2) = "),
         (r"_\s*\{?\s*\\(max|min)(?![a-z])\s*\}?", r"_{\1}"),
         (r"^\s*\\?\|\s*\\(?:vec|overrightarrow|mathbf)\s*\{?\s*[A-Za-z]+\s*\}?\s*\\?\|(?=\s*=)", "d"),
         (r"(?:\\text\s*)?\{\s*:\s*\}|\\colon(?![a-z])", ":"),
@@ -126,11 +129,11 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<=\d)\s*(?:''|\")\s*$", r" \\text{arcseconds}"),
         (r"(?<=[0-9A-Z])\s*(?:\\text\s*\{\s*)?\(?\s*(?:in\s+)?base[\s}]+(\d+|[a-z]+)[\s)}]*$", r"_{\1}"),
         (r"\\(?:AA|angstrom)(?![a-z])", r" \\text{angstroms}"),
-        (r"(?<=\d)\s*\\Omega\s*$", r" \\text{ohms}"),
+        (r"(?<=\d)\s*(?:(?:\\text\s*\{\s*)?[kM]\s*\}?\s*)?\\Omega\s*$", r" \\text{ohms}"),
         (r"(?<=[\d}])\s*\\mu\s*(?:\\text\{\s*)?([msgFACLV])\s*\}?\s*$", r" \\text{u\1}"),
         (r"\^\s*\{?\s*\\text\s*\{\s*(st|nd|rd|th)\s*\}\s*\}?|(?<=\d)\s*\^\s*\{\s*(st|nd|rd|th)\s*\}", r" \\text{th}"),
         (r"(?<=[a-z]{2})\.(?=\s+[a-z])", ""),
-        (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge|checkmark|therefore|because"
+        (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge|checkmark|blacksquare|qed|therefore|because"
          r"|underline|cancel|uline|centering|mathstrut|ensuremath)(?![a-zA-Z])|~", " "),
         (r"\\text\s*\{([\d\s.,;/-]*(?:\b(?:and|or)\b[\d\s.,;/-]*)+)\}", r" \1 "),
         (r"\\text\s*\{\s*[,;]\s*\}", ", "),

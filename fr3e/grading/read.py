@@ -141,7 +141,7 @@ def split(tokens: list[Token], separators: set[tuple[str, str]]) -> tuple[list[l
 
 def _connector(token: Token) -> str:
     if token.kind in ("letters", "text"):
-        word = re.sub(r"[^a-z]", "", token.value.lower())
+        word = token.value.lower().strip(" ,;.~")
         if word in ("or", "and"):
             return word
     if token.kind == "cmd" and token.value in ("lor", "vee", "land", "wedge"):

@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 
-from fr3e.grading.forms import EVERYTHING, NOTHING, Based, Choice, Clock, Form, Value, Words
+from fr3e.grading.forms import EVERYTHING, HALF_LINES, NOTHING, Based, Choice, Clock, Form, Value, Words
 from fr3e.grading.units import blocking, read_unit
 
 _UNITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]  # fmt: skip
@@ -21,6 +21,9 @@ _EVERYTHING = {
     "all real numbers", "all reals", "all real", "all real x", "real numbers", "every real number", "any real number",
     "all real numbers x", "set of all real numbers", "set of real numbers", "all real values", "all real values of x",
 }  # fmt: skip
+_HALF_LINE = re.compile(
+    r"(?:(?:set of )?all |every |any )?(positive|negative|non ?negative|non ?positive) real(?: number)?s?(?: x)?"
+)
 _SAME = {"dne": "does not exist", "undefined": "does not exist", "yes": "yes", "true": "true", "infinitely many solutions":
          "infinitely many", "infinite number of solutions": "infinitely many", "infinite": "infinitely many"}  # fmt: skip
 _ROMAN = {"first": "i", "second": "ii", "third": "iii", "fourth": "iv"}
@@ -52,6 +55,7 @@ def normal_text(text: str) -> str:
         return ""
     plain = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", plain.lower())
     plain = re.sub(r"^\s*(?:it is|it's|this is|they are|that is)\s+", "", plain)
+    plain = re.sub(r"^\s*the [a-z]+(?: [a-z]+)? (?:is|are) (?!not\b)", "", plain)
     plain = re.sub(r"\b(first|second|third|fourth) quadrant\b", lambda m: f"quadrant {_ROMAN[m[1]]}", plain)
     plain = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", plain)
     words = re.findall(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?", plain)
@@ -143,10 +147,11 @@ def _worth(based: Based | None) -> int | None:
 
 def _one_based(text: str) -> Based | None:
     match = _BASED.fullmatch(text)
-    if match is None or not any(c.isdigit() for c in match[1]):
+    if match is None:
         return None
     base = int(match[2]) if match[2].isdigit() else _BASE_NAMES.get(match[2], 0)
-    if not 2 <= base <= 36:
+    digits = any(c.isdigit() for c in match[1]) or (base > 10 and len(match[1]) > 1)
+    if not digits or not 2 <= base <= 36:
         return None
     return Based(match[1].lstrip("0") or "0", base)
 
@@ -186,6 +191,8 @@ def read_words(text: str) -> list[Form]:
         return [Value(("oo",))]
     if normal in _NOTHING:
         forms.append(NOTHING)
+    if (half := _HALF_LINE.fullmatch(normal)) is not None:
+        forms.append(HALF_LINES[half[1].replace(" ", "")])
     if normal in _EVERYTHING:
         forms.append(EVERYTHING)
     if wordy(text) or normal == "no":
