@@ -1,7 +1,8 @@
 """A real Slurm on one host for the tests: munged, slurmctld and two slurmd with gpu gres, all below one folder.
 
-Debian's packages slurm-wlm, slurm-client and munge are needed, and root. Nothing outside the folder is written, but node
-names in /etc/hosts where they are missing: srun inside a job resolves them. Scheduling, signals, states and limits are
+Debian's packages slurm-wlm, slurm-client and munge are needed, and root. Outside the folder stand node names in /etc/hosts
+where they are missing (srun inside a job resolves them), and links from /etc/slurm while the cluster is up: Snakemake's job step
+hides SLURM_CONF from the srun it calls. Scheduling, signals, states and limits are
 real; memory and devices are not isolated (no cgroups).
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 MUNGED, SLURMCTLD, SLURMD = "/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd"
+SYSTEM = Path("/etc/slurm")
 PACKAGES = ("slurm-wlm", "slurm-client", "munge")
 
 
@@ -24,6 +26,8 @@ def missing() -> str | None:
     """Why no Slurm can be started here, or None."""
     if os.geteuid() != 0:
         return "a Slurm on one host needs root"
+    if (SYSTEM / "slurm.conf").exists() and not (SYSTEM / "slurm.conf").is_symlink():
+        return f"{SYSTEM}/slurm.conf belongs to a cluster of this machine"
     absent = [path for path in (MUNGED, SLURMCTLD, SLURMD) if not Path(path).exists()]
     return f"install Debian's {', '.join(PACKAGES)} ({', '.join(absent)} not found)" if absent else None
 
@@ -116,6 +120,16 @@ class SlurmLab:
         subprocess.run([SLURMCTLD], env=self.environment, check=True, timeout=60)
         wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False), 30, "slurmctld answering again")
 
+    def resume(self, node: str) -> None:
+        """Take a drained node back into service; right after a restart slurmctld may not know its state yet."""
+
+        def back() -> bool:
+            self.run("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
+            state = self.run("sinfo", "-h", "-n", node, "-p", "gpu", "-o", "%T", check=False).strip()
+            return state in ("idle", "mixed", "allocated")
+
+        wait_for(back, 60, f"{node} coming back")
+
     def _resolve_names(self) -> None:
         hosts = Path("/etc/hosts")
         known = hosts.read_text(encoding="utf-8")
@@ -192,3 +206,7 @@ class SlurmLab:
             f"PartitionName=cpu Nodes={all_nodes} MaxTime=1-00:00:00 DefaultTime=30 DefMemPerCPU=1000 State=UP",
         ]
         (folder / "slurm.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        SYSTEM.mkdir(exist_ok=True)
+        for name in ("slurm.conf", "gres.conf"):
+            (SYSTEM / name).unlink(missing_ok=True)
+            (SYSTEM / name).symlink_to(folder / name)

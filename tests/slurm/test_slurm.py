@@ -67,9 +67,19 @@ def jobs(lab: SlurmLab, rule: str, state: str = "R") -> list[str]:
     return [line.split()[0] for line in lines if f"rule_{rule}" in line]
 
 
-def wait_for_job(lab: SlurmLab, rule: str, seconds: float = 120) -> str:
-    wait_for(lambda: bool(jobs(lab, rule)), seconds, f"a running job of rule {rule}")
-    return jobs(lab, rule)[0]
+def wait_for_job(
+    lab: SlurmLab, rule: str, seconds: float = 120, snakemake: "subprocess.Popen[str] | None" = None
+) -> str:
+    """Wait for a running job of a rule; a Snakemake that has ended meanwhile is an error at once."""
+    found: list[str] = []
+
+    def there() -> bool:
+        found[:] = jobs(lab, rule)
+        assert found or snakemake is None or snakemake.poll() is None, "Snakemake ended before the job ran"
+        return bool(found)
+
+    wait_for(there, seconds, f"a running job of rule {rule}")
+    return found[0]
 
 
 def metrics(project: Checkout, name: str) -> Path:
@@ -87,11 +97,11 @@ def updates(path: Path) -> list[int]:
 def test_whole_dag_through_drain_controller_restart_and_requeue(project: Checkout, lab: SlurmLab) -> None:
     project.edit(TINY, "updates: 2", "updates: 12")
     with running(project, lab, "all") as snakemake:
-        job = wait_for_job(lab, "train", 240)
+        job = wait_for_job(lab, "train", 240, snakemake)
         lab.run("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=test")
         lab.run("scontrol", "requeue", job)
         lab.restart_controller()
-        lab.run("scontrol", "update", "NodeName=n2", "State=RESUME")
+        lab.resume("n2")
         snakemake.wait(timeout=500)
         output = (project.folder / "snakemake.out").read_text(encoding="utf-8")
         assert snakemake.returncode == 0, output[-4000:]
@@ -113,7 +123,7 @@ def test_failed_cancelled_and_timed_out_jobs_are_reported_and_the_next_call_goes
     project.edit(TINY, *LONG)
     trained = [f"results/tiny/runs/toy-{arm}-s0/trained.json" for arm in ("fr3e", "grpo_pp")]
     with running(project, lab, "--retries", "0", *trained) as snakemake:
-        job = wait_for_job(lab, "train", 240)
+        job = wait_for_job(lab, "train", 240, snakemake)
         wait_for(
             lambda: (
                 len(updates(metrics(project, "toy-fr3e-s0"))) > 5
