@@ -24,7 +24,7 @@ _CUE = re.compile(
 _CLOSING = re.compile(r"\s*I hope it is correct\.?.*$", re.IGNORECASE | re.DOTALL)
 _SENTENCE_END = re.compile(r"[.!?。](?=\s|$|\*)|\n")
 _AFTERTHOUGHT = re.compile(
-    r",\s+not\b.*$|\s+and (?:I|we|that|this)\b.*$|[,;]?\s+\(?(?:because|since|as (?:we|the|shown|required|desired)|which|so that|where we|when we|by the|from the|due to"
+    r"(?:,\s+|\s*\()not\b.*$|\s+and (?:I|we|that|this)\b.*$|[,;]?\s+\(?(?:because|since|as (?:we|the|shown|required|desired)|which|so that|where we|when we|by the|from the|due to"
     r"|given that|based on)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )

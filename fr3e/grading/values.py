@@ -29,7 +29,7 @@ def same_value(answer: Value, gold: Value, oracle: Oracle) -> bool:  # noqa: PLR
     if answer.degree != gold.degree and contains(g if answer.degree else a, {"pi"}):
         radian = ("/", ("pi",), ("n", Fraction(180)))
         return oracle.same(("*", a, radian), g) if answer.degree else oracle.same(a, ("*", g, radian))
-    if contains(g, {"pi"}) and (same := _parameter_renamed(a, g)) != a:
+    if g[0] == "+" and contains(g, {"pi"}) and (same := _parameter_renamed(a, g)) != a:
         return oracle.same(same, g)
     return _antiderivatives(a, g, oracle)
 
