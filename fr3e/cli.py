@@ -220,8 +220,6 @@ def train(
     outputs = [out / name for name in ("trained.json", "metrics.jsonl", "trajectories.jsonl")]
     if stamp is not None:
         known = read_json(stamp)
-        if not isinstance(known, dict):
-            raise UserError(f"{stamp}: not a stamp of `fr3e data ensure`; run it again")
         for path in inputs[1:]:
             if known.get(str(path)) != sha256(path):
                 raise UserError(f"{path}: altered since it was compared with data.dvc; run `fr3e data ensure` again")
@@ -239,9 +237,11 @@ def export(
     """Turn the last checkpoint into a model folder, load it, and compare its logits before calling it done."""
     from fr3e.config import load_run
     from fr3e.engine import export as start
+    from fr3e.files import read_json
     from fr3e.provenance.manifest import recorded
 
     resolved = load_run(run)
+    read_json(trained, "run", "updates", "checkpoint", "checkpoint_sha256")
     outputs = [out / "manifest.json", out / "model.safetensors"]
     with recorded(f"export-{resolved.training.engine}", outputs, [trained], run):
         start(resolved, trained, out)

@@ -39,20 +39,30 @@ def replacing(target: str | Path) -> Iterator[Path]:
         remedy = DISK.get(error.errno or 0, "choose a folder you may write to")
         raise UserError(f"{target}: cannot be written ({error.strerror}); {remedy}") from error
     try:
-        yield temporary
-        with open(temporary, "rb") as handle:
-            os.fsync(handle.fileno())
-        temporary.replace(target)
+        with disk_faults(target):
+            yield temporary
+            with open(temporary, "rb") as handle:
+                os.fsync(handle.fileno())
+            temporary.replace(target)
     except (PermissionError, NotADirectoryError, FileExistsError, IsADirectoryError) as error:
         raise UserError(f"{target}: cannot be written ({error.strerror}); choose a folder you may write to") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+@contextlib.contextmanager
+def disk_faults(target: str | Path) -> Iterator[None]:
+    """Turn an error with a full or read-only disk behind it into a `UserError` that names `target`."""
+    try:
+        yield
+    except UserError:
+        raise
     except Exception as error:
         number = _disk_fault(error)
         if number is None:
             raise
         raise UserError(f"{target}: cannot be written ({os.strerror(number)}); {DISK[number]}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def _disk_fault(error: BaseException | None) -> int | None:
@@ -60,6 +70,9 @@ def _disk_fault(error: BaseException | None) -> int | None:
     while error is not None:
         if isinstance(error, OSError) and error.errno in DISK:
             return error.errno
+        # torch's writer counts bytes, and says nothing of the disk when fewer arrived than it wrote.
+        if isinstance(error, RuntimeError) and "inline_container" in str(error) and "unexpected pos" in str(error):
+            return errno.ENOSPC
         error = error.__cause__ or error.__context__
     return None
 
@@ -75,14 +88,19 @@ def write_json(target: str | Path, value: Any) -> None:
     write_text(target, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_json(source: str | Path) -> Any:
-    """Read JSON; a missing or broken file is a `UserError` that names it."""
+def read_json(source: str | Path, *keys: str) -> Any:
+    """Read a JSON object that has `keys`; a missing or broken file, or another value, is a `UserError` that names it."""
     try:
-        return json.loads(Path(source).read_text(encoding="utf-8"))
+        value = json.loads(Path(source).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UserError(f"{source}: no such file") from error
     except ValueError as error:
         raise UserError(f"{source}: not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise UserError(f"{source}: expected a JSON object, found {type(value).__name__}")
+    if missing := [key for key in keys if key not in value]:
+        raise UserError(f"{source}: no {missing[0]!r}; found {', '.join(value) or 'nothing'}")
+    return value
 
 
 class _Loader(yaml.SafeLoader):

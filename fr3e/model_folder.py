@@ -22,9 +22,9 @@ def check_model_folder(folder: Path) -> None:
         raise UserError(f"{folder}: no such model folder; it is made by `fr3e base`, `fr3e export` or a download")
     for name in JSON:
         if (folder / name).exists() or name in NEEDED:
-            _object(folder / name)
+            read_json(folder / name)
     if (folder / INDEX).is_file():
-        weights = _object(folder / INDEX).get("weight_map")
+        weights = read_json(folder / INDEX).get("weight_map")
         if not isinstance(weights, dict) or not weights:
             raise UserError(f"{folder / INDEX}: no weight_map; make or fetch the model again")
         names = sorted({str(name) for name in weights.values()})
@@ -32,13 +32,6 @@ def check_model_folder(folder: Path) -> None:
         names = ["model.safetensors"]
     for name in names:
         _check_weights(folder / name)
-
-
-def _object(path: Path) -> dict[str, object]:
-    value = read_json(path)
-    if not isinstance(value, dict):
-        raise UserError(f"{path}: expected a JSON object, found {type(value).__name__}; make or fetch the model again")
-    return value
 
 
 def _check_weights(path: Path) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from fr3e.errors import UserError
-from fr3e.files import read_parquet, read_yaml, replacing, write_text
+from fr3e.files import read_json, read_parquet, read_yaml, replacing, write_text
 
 
 def test_a_full_disk_is_named_with_the_target_and_leaves_nothing(tmp_path: Path) -> None:
@@ -28,6 +29,13 @@ def test_a_full_disk_is_seen_behind_the_error_of_a_library_that_closes_badly(tmp
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             raise ValueError("inconsistent stream state")
+
+
+def test_a_full_disk_is_seen_behind_torchs_own_words(tmp_path: Path) -> None:
+    says = r"model\.pt: cannot be written \(No space left on device\)"
+    with pytest.raises(UserError, match=says), replacing(tmp_path / "model.pt") as temporary:
+        temporary.symlink_to("/dev/full")
+        torch.save({"a": torch.zeros(100_000)}, temporary)
 
 
 def test_a_fault_that_is_not_the_disks_stays_what_it_is(tmp_path: Path) -> None:
@@ -53,6 +61,26 @@ def test_equal_keys_in_different_mappings_and_merged_keys_are_fine(tmp_path: Pat
     source = tmp_path / "a.yaml"
     source.write_text("a: &a {lr: 1, steps: 2}\nb: {<<: *a, lr: 3}\n", encoding="utf-8")
     assert read_yaml(source) == {"a": {"lr": 1, "steps": 2}, "b": {"lr": 3, "steps": 2}}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "no such file"),
+        ("", "not JSON"),
+        ('{"a": ', "not JSON"),
+        ("[1]", "expected a JSON object, found list"),
+        ("null", "expected a JSON object, found NoneType"),
+        ('{"a": 1}', "no 'b'; found a"),
+    ],
+)
+def test_json_that_is_absent_damaged_or_another_value_is_named(tmp_path: Path, content: str | None, says: str) -> None:
+    source = tmp_path / "a.json"
+    if content is not None:
+        source.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=says) as error:
+        read_json(source, "a", "b")
+    assert "a.json" in str(error.value)
 
 
 @pytest.mark.parametrize("fault", ["absent", "cut", "empty", "text", "folder"])

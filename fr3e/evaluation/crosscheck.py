@@ -63,7 +63,7 @@ def crosscheck(evaluation: Path, out: Path) -> None:
 def export(folder: Path, target: Path) -> pd.DataFrame:
     """Write one benchmark's documents for lm-eval; returns our side: key, gold, response, correct, qwen_compatible, rule."""
     name = folder.name
-    data = Path(read_json(folder / "generations.key.json")["data_path"])
+    data = Path(read_json(folder / "generations.key.json", "data_path")["data_path"])
     try:
         asked = pq.read_table(data, columns=["id", "question", "gold", "gold_source"]).to_pandas()
         rows = pq.read_table(folder / "generations.parquet", columns=["benchmark", *SAME, "response"]).to_pandas()

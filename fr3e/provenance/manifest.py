@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from fr3e import __version__
-from fr3e.files import read_json, sha256, write_json
+from fr3e.files import disk_faults, read_json, sha256, write_json
 from fr3e.provenance import fingerprint
 
 SUFFIX = ".provenance.json"
+KEYS = ("stage", "outputs", "inputs", "plan", "code", "commit", "dirty", "started", "seconds", "facts")
+"""What `fr3e verify` and `fr3e trace` read of a manifest."""
 PACKAGES = (
     "torch",
     "transformers",
@@ -98,7 +100,8 @@ def recorded(
     hashes = {str(path): sha256(path) for path in inputs if path.is_file()}
     planned = None if plan is None or not plan.is_file() else {"path": str(plan), "sha256": sha256(plan)}
     path_of(outputs[0]).unlink(missing_ok=True)
-    yield facts
+    with disk_faults(outputs[0]):
+        yield facts
     write(stage, outputs, hashes, planned, started, facts)
 
 
@@ -132,4 +135,4 @@ def write(
 
 def load(result: Path) -> dict[str, Any]:
     """The manifest of `result`; a missing one is a `UserError`."""
-    return read_json(path_of(result))
+    return read_json(path_of(result), *KEYS)

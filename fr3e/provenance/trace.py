@@ -7,7 +7,7 @@ import pandas as pd
 
 from fr3e.errors import UserError
 from fr3e.files import read_json
-from fr3e.provenance.manifest import SUFFIX
+from fr3e.provenance.manifest import KEYS, SUFFIX
 
 COLUMNS = ("model", "method", "benchmark", "quantity", "value", "low", "high", "verdicts")
 
@@ -56,7 +56,7 @@ def trace(table: str, cell: str, results: Path) -> str:
 
 def _makers(results: Path) -> dict[str, dict[str, Any]]:
     """Result path -> the manifest of the stage that wrote it."""
-    manifests = (read_json(path) for path in sorted(results.rglob(f"*{SUFFIX}")))
+    manifests = (read_json(path, *KEYS) for path in sorted(results.rglob(f"*{SUFFIX}")))
     return {output: manifest for manifest in manifests for output in manifest["outputs"]}
 
 

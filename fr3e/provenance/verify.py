@@ -5,7 +5,7 @@ from pathlib import Path
 from fr3e.errors import UserError
 from fr3e.files import read_json, sha256
 from fr3e.provenance import fingerprint
-from fr3e.provenance.manifest import SUFFIX
+from fr3e.provenance.manifest import KEYS, SUFFIX
 
 # Working files of a stage and metadata of other tools: nothing downstream reads them.
 UNRECORDED = (".snakemake", "logs", "benchmarks-of-rules", "checkpoints", "plans", ".shards")
@@ -19,8 +19,12 @@ def faults(results: Path) -> list[tuple[str, str]]:
     accounted: set[Path] = set()
     codes: dict[str, str] = {}
     for manifest_path in sorted(results.rglob(f"*{SUFFIX}")):
-        manifest = read_json(manifest_path)
         accounted.add(manifest_path)
+        try:
+            manifest = read_json(manifest_path, *KEYS)
+        except UserError as error:  # one broken manifest must not hide the others' faults
+            found.append(("altered", str(error)))
+            continue
         result = str(manifest_path)[: -len(SUFFIX)]
         for path, digest in manifest["outputs"].items():
             accounted.add(Path(path))

@@ -79,7 +79,7 @@ def load_runs(plan: ReportPlan, methods: Sequence[str] | None = None) -> list[Ru
                 seed=entry.seed,
                 folder=folder,
                 rows=rows,
-                trained=read_json(folder / "trained.json") if (folder / "trained.json").is_file() else None,
+                trained=read_json(folder / "trained.json", "seconds") if (folder / "trained.json").is_file() else None,
                 config=read_yaml(folder / "run.yaml") if (folder / "run.yaml").is_file() else None,
             )
         )
