@@ -66,7 +66,7 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:  # noqa: PLR091
         return (answer.node[1] if answer.node[0] == "s" else "e").upper() == gold.letter
     if isinstance(answer, Choice) and answer.content and not isinstance(gold, Choice):
         return any(same_form(form, gold, oracle) for form in read(answer.content) if not isinstance(form, Choice))
-    if isinstance(answer, Words | Choice | Based) and type(answer) is type(gold):
+    if isinstance(answer, Words | Choice | Based | Name) and type(answer) is type(gold):
         if isinstance(answer, Choice):
             return answer.letter == gold.letter  # type: ignore[union-attr]
         if isinstance(answer, Words):

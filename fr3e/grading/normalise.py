@@ -114,6 +114,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\(?:vert|lvert|rvert|mid)(?![a-z])", "|"),
         (r"\\(?:overline|bar)\s*\{([A-Z]{2})\}", r"\1"),
         (r"\\var(epsilon|phi|theta|rho|sigma|pi)(?![a-z])", r"\\\1"),
+        (r"\\in\s*\\text\s*\{\s*([RZNQC])\s*\}", r"\\in \\mathbb{\1}"),
+        (r"\\in\s*([RZ])(?![A-Za-z_])", r"\\in \\mathbb{\1}"),
         (r"\\(?:mathbb|mathds)\s*\{?\s*([RZNQC])\s*\}?", r"\\mathbb{\1}"),
         (r"\\(?:arc)(sin|cos|tan|cot|sec|csc)(?![a-z])", r"\\arc\1 "),
         (r"(?:\\?textdegree|\\degrees?)(?![a-z])", r"^{\\circ}"),

@@ -282,7 +282,7 @@ class Reader:
         for bar in (("punct", "|"), ("punct", ":")):
             parts, found = split(inner, {bar})
             head = [t for t in parts[0] if t.kind != "punct" or t.value not in "{}"]
-            if found and head and (len(head) == 1 or any(t.value == "in" for t in head) or head[0].value == "("):
+            if found and head and (len(head) == 1 or any(t.value == "in" for t in inner) or head[0].value == "("):
                 condition = inner[len(parts[0]) + 1 :]
                 return self.builder(parts[0], condition)
         form = self.several(inner)
@@ -293,6 +293,12 @@ class Reader:
         return Listing("set", (form,))
 
     def builder(self, head: list[Token], condition: list[Token]) -> Form:
+        conditions, _ = split(condition, {("punct", ",")})
+        integer = [
+            part for part in conditions if {"in", "mathbb"} <= {t.value for t in part} and part[-2].value in "ZN"
+        ]
+        if integer and len(conditions) <= 2:
+            return self.multiples(head, [part for part in conditions if part not in integer], integer)
         form = self.several(condition)
         if isinstance(form, Region):
             return form
@@ -301,6 +307,14 @@ class Reader:
         if isinstance(form, Listing):
             return Listing("set", form.items)
         raise Unreadable("a set described in words")
+
+    def multiples(self, head: list[Token], equations: list[list[Token]], integer: list[list[Token]]) -> Form:
+        """{3k | k in Z} and {x | x = 3k, k in Z}: the expression, and where its parameter runs."""
+        values = [t.value for t in head]
+        if equations and [t.value for t in equations[0][: len(head) + 1]] != [*values, "="]:
+            raise Unreadable("a set described by an equation")
+        body = equations[0][len(head) + 1 :] if equations else head
+        return Listing("set", (self.several(body), Name(" ".join(t.value for part in integer for t in part))))
 
     def combination(self, pieces: list[list[Token]], name: str) -> Form:
         forms = [self.one(piece) for piece in pieces if piece]

@@ -662,4 +662,11 @@ LATER["mixed, tenth collection"] = [
     ("7", "RAW The answer is 7 (or 8).", False), ("7", r"7\text{ or 8}", False), ("7", r"7\text{, or 8}", False),
     ("7", r"\text{7 or 8}", False), ("7", r"\text{either 7 or 8}", False), ("7", r"7\text{ and }", True),
     ("7", r"7 \text{ (and 8)}", False), ("7", r"7\;(8)", False),
+    (r"\{x|x=5k,k\in \mathbb{Z}\}", r"\{5k \mid k \in \mathbb{Z}\}", True),
+    (r"\{x|x=5k,k\in \mathbb{Z}\}", r"\{x : x = 5k, k \in \mathbf{Z}\}", True),
+    (r"\{x|x=5k,k\in \mathbb{Z}\}", r"\{x \mid x = 5k, k \in Z\}", True),
+    (r"\{x|x=5k,k\in \mathbb{Z}\}", r"\{4k \mid k \in \mathbb{Z}\}", False),
+    (r"\{x|x=5k,k\in \mathbb{Z}\}", r"\{5k \mid k \in \mathbb{N}\}", False),
+    (r"\{x|x=5k,k\in \mathbb{Z}\}", r"5k", False),
+    (r"\{x|x=5k,k\in \mathbb{Z}\}", r"\{5k+1 \mid k \in \mathbb{Z}\}", False),
 ]  # fmt: skip
