@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from fr3e.errors import UserError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# How libraries that are not Python's own (safetensors, Arrow) spell an error of the system.
+OS_ERROR = re.compile(r"\((?:os error|errno) (\d+)\)")
 # What is the disk's fault, whatever library reports it.
 DISK = {
     errno.ENOSPC: "free space, or choose a folder on another disk",
@@ -73,6 +76,9 @@ def _disk_fault(error: BaseException | None) -> int | None:
         # torch's writer counts bytes, and says nothing of the disk when fewer arrived than it wrote.
         if isinstance(error, RuntimeError) and "inline_container" in str(error) and "unexpected pos" in str(error):
             return errno.ENOSPC
+        named = OS_ERROR.search(str(error))
+        if named and int(named[1]) in DISK:
+            return int(named[1])
         error = error.__cause__ or error.__context__
     return None
 

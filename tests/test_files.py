@@ -38,6 +38,13 @@ def test_a_full_disk_is_seen_behind_torchs_own_words(tmp_path: Path) -> None:
         torch.save({"a": torch.zeros(100_000)}, temporary)
 
 
+@pytest.mark.parametrize("words", ["I/O error: No space left on device (os error 28)", "Detail: x (errno 28) y"])
+def test_a_full_disk_is_seen_in_the_words_of_libraries_without_an_error_number(tmp_path: Path, words: str) -> None:
+    says = r"model\.safetensors: cannot be written \(No space left on device\); free space"
+    with pytest.raises(UserError, match=says), replacing(tmp_path / "model.safetensors"):
+        raise ValueError(words)
+
+
 def test_a_fault_that_is_not_the_disks_stays_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), replacing(tmp_path / "a"):
         raise ZeroDivisionError
