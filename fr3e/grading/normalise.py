@@ -3,6 +3,7 @@
 `clean` rewrites unicode and typographic LaTeX into a small dialect; it changes no value and decides nothing.
 """
 
+import functools
 import re
 import unicodedata
 
@@ -175,8 +176,12 @@ _SPACED = re.compile(r"(?<![\d.,])(\d{1,3})((?: \d{3})+)(?![\d,])")
 _TRAILING = re.compile(r"(?:[\s.,;:]|\\\\)+$")
 
 
+@functools.lru_cache(maxsize=4096)
 def clean(text: str) -> str:
-    """The text of an answer in the small dialect the tokeniser reads. Idempotent in practice, never raises."""
+    """The text of an answer in the small dialect the tokeniser reads. Idempotent in practice, never raises.
+
+    Kept for repeated texts: one comparison asks for the same two several times, and golds come back.
+    """
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = text.replace("\x0crac", r"\frac").replace("\x08oxed", r"\boxed")
     text = _CONTROL.sub("", text)
