@@ -84,7 +84,10 @@ def make_plan(
     files = {name: data / "benchmarks" / f"{name}.parquet" for name in chosen}
     for name, path in files.items():
         if not path.is_file():
-            raise UserError(f"{path}: no such file; write it with `fr3e data benchmarks --name {name}`, or give --data")
+            raise UserError(
+                f"{path}: no such file; `fr3e data ensure` or `fr3e data benchmarks --mirror DIR --out {data}/benchmarks` "
+                "writes those of the paper, --data names another folder"
+            )
     if engine not in (None, "transformers", "vllm"):
         raise UserError(f"--engine {engine!r}: allowed are transformers, vllm")
     template = template or next(iter(scenario.models.values())).template
