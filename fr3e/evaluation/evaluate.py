@@ -82,7 +82,7 @@ def make_plan(
         if name not in scenario.benchmarks:
             raise UserError(f"--benchmarks: no benchmark {name!r}; {config} has {', '.join(scenario.benchmarks)}")
     files = {name: data / "benchmarks" / f"{name}.parquet" for name in chosen}
-    for name, path in files.items():
+    for path in files.values():
         if not path.is_file():
             raise UserError(
                 f"{path}: no such file; `fr3e data ensure` or `fr3e data benchmarks --mirror DIR --out {data}/benchmarks` "
