@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slurm
 
 # A job is seen a few seconds after it ended instead of after 40; everything else is the shipped profile.
 OPTIONS = ("--slurm-init-seconds-before-status-checks", "3", "--latency-wait", "5")
-LONG = ("updates: 2", "updates: 400")
+LONG = ("updates: 2", "updates: 4000")
 
 
 def command(*arguments: str) -> list[str]:
@@ -117,47 +117,42 @@ def test_whole_dag_through_drain_controller_restart_and_requeue(project: Checkou
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-def test_failed_cancelled_and_timed_out_jobs_are_reported_and_the_next_call_goes_on(
-    project: Checkout, lab: SlurmLab
-) -> None:
+def resumed_after(project: Checkout, name: str) -> int:
+    """The update after which the run's present job went on, from its log; -1 where it has not (yet) resumed."""
+    log = project.folder / "results/tiny/logs/train" / f"{name}.log"
+    found = re.search(r"resuming after update (\d+)", log.read_text(encoding="utf-8")) if log.is_file() else None
+    return int(found.group(1)) if found else -1
+
+
+def test_cancelled_and_timed_out_jobs_are_reported_and_the_next_one_goes_on(project: Checkout, lab: SlurmLab) -> None:
     project.edit(TINY, *LONG)
-    trained = [f"results/tiny/runs/toy-{arm}-s0/trained.json" for arm in ("fr3e", "grpo_pp")]
-    with running(project, lab, "--retries", "0", *trained) as snakemake:
+    name = "toy-grpo_pp-s0"
+    trained = f"results/tiny/runs/{name}/trained.json"
+    with running(project, lab, "--retries", "0", "--", trained) as snakemake:
         job = wait_for_job(lab, "train", 240, snakemake)
-        wait_for(
-            lambda: (
-                len(updates(metrics(project, "toy-fr3e-s0"))) > 5
-                or len(updates(metrics(project, "toy-grpo_pp-s0"))) > 5
-            ),
-            200,
-            "some updates",
-        )
-        for job in jobs(lab, "train"):
-            lab.run("scancel", job)
+        wait_for(lambda: len(updates(metrics(project, name))) > 8, 200, "some updates")
+        lab.run("scancel", job)
         snakemake.wait(timeout=200)
         output = (project.folder / "snakemake.out").read_text(encoding="utf-8")
     assert snakemake.returncode != 0
     assert "CANCELLED" in output
-    done = {name: len(updates(metrics(project, name))) for name in ("toy-fr3e-s0", "toy-grpo_pp-s0")}
-    assert max(done.values()) > 5
-    assert not any((project.folder / name).exists() for name in trained), "nothing half-made is left as a result"
+    assert not (project.folder / trained).exists(), "nothing half-made is left as a result"
 
     # The time limit: Slurm's smallest is one minute. The job checkpoints on SIGTERM; the profile's retry goes on from there.
-    name = max(done, key=lambda key: done[key])
-    with running(
-        project, lab, "--set-resources", "train:runtime=1", f"results/tiny/runs/{name}/trained.json"
-    ) as snakemake:
-        first = wait_for_job(lab, "train", 120)
-        wait_for(lambda: first not in jobs(lab, "train"), 200, "the time limit")
-        reached = max(updates(metrics(project, name)))
-        assert reached >= done[name] - 2, "it went on from the checkpoint of the cancelled job"
-        second = wait_for_job(lab, "train", 200)
-        assert second != first
-        wait_for(lambda: max(updates(metrics(project, name))) > reached, 200, "updates after the time limit")
+    with running(project, lab, "--set-resources", "train:runtime=1", "--", trained) as snakemake:
+        first = wait_for_job(lab, "train", 120, snakemake)
+        wait_for(lambda: resumed_after(project, name) >= 7, 60, "going on from the checkpoint of the cancelled job")
+        reached = resumed_after(project, name)
+        second = ""
+        deadline = time.monotonic() + 300
+        while not second and time.monotonic() < deadline:
+            second = next((job for job in jobs(lab, "train") if job != first), "")
+            time.sleep(0.5)
+        assert second, "the profile's retry submits the job again after its time limit"
+        wait_for(lambda: resumed_after(project, name) > reached, 60, "going on from the checkpoint at the time limit")
         lab.run("scancel", second)
         snakemake.kill()
-    rows = updates(metrics(project, name))
-    assert rows == sorted(set(rows)), "one continuous metrics file"
+    assert "TIMEOUT" in (project.folder / "snakemake.out").read_text(encoding="utf-8")
 
 
 def test_a_failing_job_shows_its_log_and_the_others_go_on(project: Checkout, lab: SlurmLab) -> None:
@@ -165,6 +160,7 @@ def test_a_failing_job_shows_its_log_and_the_others_go_on(project: Checkout, lab
     prepared = run(
         project,
         lab,
+        "--",
         str(broken.relative_to(project.folder)),
         "results/tiny/base/toy/manifest.json",
         "results/tiny/data/train.parquet",
