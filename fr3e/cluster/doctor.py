@@ -106,13 +106,16 @@ def gpu(scenario: Scenario) -> Finding:
     )
 
 
-def slurm(_: Scenario) -> Finding:
+def slurm(scenario: Scenario) -> Finding:
     """Slurm answers, and the partitions of the site file exist."""
     if shutil.which("sbatch") is None:
         return Finding("Slurm", None, "no sbatch here; runs are local")
     partitions = _command("sinfo", "-h", "-o", "%R")
     if partitions is None:
-        return Finding("Slurm", False, "sinfo does not answer", "ask your administrator, or check SLURM_CONF")
+        needed = _uses(scenario, "verl")
+        return Finding(
+            "Slurm", False if needed else None, "sinfo does not answer", "ask your administrator, or check SLURM_CONF"
+        )
     there, site = set(partitions.split()), _site()
     wanted = {site.get("cpu_partition", "cpu"), site.get("gpu_partition", "gpu")}
     if missing := sorted(wanted - there):

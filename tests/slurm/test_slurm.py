@@ -1,8 +1,10 @@
 """`snakemake --profile slurm all` on a real Slurm: the whole DAG, and everything a cluster does to jobs."""
 
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -203,15 +205,22 @@ def _ray_processes(job: str) -> list[str]:
     ("arguments", "ended_by", "code"), [(("0", "0"), None, "0"), (("0", "3"), None, "3"), (("300", "0"), "TERM", None)]
 )
 def test_ray_over_two_nodes_is_taken_down_however_it_ends(
-    lab: SlurmLab, tmp_path: Path, arguments: tuple[str, str], ended_by: str | None, code: str | None
+    lab: SlurmLab,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    arguments: tuple[str, str],
+    ended_by: str | None,
+    code: str | None,
 ) -> None:
     root = Path(__file__).resolve().parents[2]
     python = root / ".venv-verl/bin/python"
     if not (python.parent / "ray").exists():
         pytest.skip("no Ray: make the verl environment first (make test-verl)")
     driver, output = tmp_path / "driver.py", tmp_path / "out.txt"
+    scratch = tempfile.mkdtemp(prefix="ray")  # short: Ray's sockets lie below it
+    request.addfinalizer(lambda: shutil.rmtree(scratch, ignore_errors=True))
     driver.write_text(RAY_DRIVER, encoding="utf-8")
-    script = f"{root}/workflow/scripts/with_ray.sh --nodes 2 --gpus 4 --scratch {tmp_path} -- {python} {driver} {' '.join(arguments)}"
+    script = f"{root}/workflow/scripts/with_ray.sh --nodes 2 --gpus 4 --scratch {scratch} -- {python} {driver} {' '.join(arguments)}"
     options = ["--parsable", "-p", "gpu", "--gres=gpu:4", "-N2", "--ntasks-per-node=1", "-c", "4", "-o", str(output)]
     job = lab.run("sbatch", *options, "--wrap", f"{script}; echo ended $?").strip()
     text: Callable[[], str] = lambda: output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""  # noqa: E731

@@ -45,6 +45,11 @@ head_ip=$(srun --overlap -N1 -n1 -w "$head" getent ahostsv4 "$(address "$head")"
 [ -n "$head_ip" ] || die "$head does not resolve to an address"
 port=$((20000 + job % 20000))
 scratch=$scratch/fr3e-ray-$job
+# A socket's path has at most 107 bytes, and Ray needs about 65 of them below this folder.
+[ ${#scratch} -le 42 ] || die "$scratch is too long a path for Ray's sockets; name a shorter ray_scratch in config/site.yaml"
+# Ray asks for a token where one lies in the home folder, and only some of its commands then send it: this cluster has its own.
+export RAY_AUTH_MODE=token RAY_AUTH_TOKEN
+RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 pids=() driver=
 
 # A daemon that a dying step left behind is found by the job's own mark in its environment, on its own node.
