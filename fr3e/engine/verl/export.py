@@ -1,11 +1,10 @@
-"""From a sharded checkpoint to a model folder that transformers and vLLM load, proven equal before it counts as done.
+"""From a sharded checkpoint to a model folder that transformers and vLLM load.
 
 verl's own merger rounds every weight to bfloat16; here the weights keep the run's compute type, so that the demo's float32
 model leaves as it was trained.
 """
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,10 @@ import torch
 from torch import Tensor
 
 from fr3e.config.scenario import RunConfig
-from fr3e.engine.base import TOKENIZER
-from fr3e.engine.local.export import compare
-from fr3e.engine.local.loading import load_tokenizer
+from fr3e.engine.folder import write_model_folder
 from fr3e.engine.verl import state
 from fr3e.errors import UserError
-from fr3e.files import read_json, sha256, write_json
-from fr3e.progress import log
+from fr3e.files import read_json, sha256
 
 SHARD = re.compile(r"model_world_size_(\d+)_rank_(\d+)\.pt")
 
@@ -27,9 +23,7 @@ SHARD = re.compile(r"model_world_size_(\d+)_rank_(\d+)\.pt")
 def export(run: RunConfig, trained: Path, out: Path) -> None:
     """Write the model folder `out`: safetensors, tokenizer, generation config and manifest.json with SHA-256 of all.
 
-    The shards of the last checkpoint are put together, written, loaded again, and logits compared; only then does the
-    folder get its name, by one rename. Raises `UserError` for a checkpoint that is missing, cut short or altered, and for
-    logits that differ.
+    Raises `UserError` for a checkpoint that is missing, cut short or altered, and as `write_model_folder`.
     """
     facts = read_json(trained)
     source = trained.parent / facts["checkpoint"]
@@ -39,25 +33,7 @@ def export(run: RunConfig, trained: Path, out: Path) -> None:
         raise UserError(f"{source}: not the checkpoint that {trained} names; train the run again")
     dtype = {"bfloat16": torch.bfloat16, "float32": torch.float32}[run.training.verl.dtype]
     weights = {name: tensor.to(dtype) for name, tensor in merged(source / "actor").items()}
-    tokenizer = load_tokenizer(run.base)
-    partial = out.with_name(f".{out.name}.partial")
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        module = _module(run, weights)
-        module.to(dtype).save_pretrained(partial)
-        for name in TOKENIZER:  # as they are: saving a loaded tokenizer adds how it was loaded
-            if (file := Path(run.base) / name).is_file():
-                shutil.copyfile(file, partial / name)
-        difference = compare(run, module.float(), tokenizer, partial)
-        files = {path.name: sha256(path) for path in sorted(partial.iterdir()) if path.is_file()}
-        kept = {name: facts[name] for name in ("run", "updates", "checkpoint_sha256")}
-        write_json(partial / "manifest.json", kept | {"files": files, "largest_logit_difference": difference})
-        shutil.rmtree(out, ignore_errors=True)
-        partial.replace(out)
-    except (PermissionError, NotADirectoryError, FileExistsError) as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror}); choose a folder you may write to") from error
-    log.info("%s: %d files, logits as in training (largest difference %.1e)", out, len(files) + 1, difference)
+    write_model_folder(run, _module(run, weights).to(dtype), facts, out)
 
 
 def merged(actor: Path) -> dict[str, Tensor]:

@@ -16,6 +16,7 @@ import torch
 pytest.importorskip("verl")
 
 from fr3e.algorithm.advantage import advantages
+from fr3e.algorithm.entropy import entropy_and_logprobs, topk_entropy
 from fr3e.config.scenario import RunConfig
 from fr3e.engine.local.forward import Policy
 from fr3e.engine.local.loading import load_for_training, load_tokenizer
@@ -23,6 +24,7 @@ from fr3e.engine.local.update import Updater, optimiser_for
 from fr3e.engine.verl import state
 from fr3e.engine.verl.export import export, merged
 from fr3e.engine.verl.metrics import read_rows
+from fr3e.engine.verl.rollout import TOP
 from fr3e.evaluation.prompts import stop_ids
 from fr3e.exploration.explore import base_anchors
 from fr3e.exploration.records import Means, Rollout, StateGroup
@@ -302,22 +304,25 @@ class _Segment:
 # ------------------------------------------------------------------------------------------- the fallback
 
 
-def test_approximate_entropies_are_labelled_and_are_close_lower_bounds(grpo_pp: Runs) -> None:
+def test_approximate_entropies_are_labelled_and_are_those_of_the_top_tokens(grpo_pp: Runs) -> None:
     rows = grpo_pp.facts["rows of the second"]
     assert rows and all(row["entropy/approximate"] == 1 for row in rows if row["update"] >= 3)
     run, kept = grpo_pp.run, grpo_pp.facts["approximate"]
     module, _ = load_for_training(run)
     module.load_state_dict(merged(state.folder_of(grpo_pp.out / "checkpoint", 2) / "actor"), strict=False)
-    policy, compared = Policy(module), 0
+    compared = 0
     for group in kept["round"].selection.trained:
         if group.born != 3:
             continue
         for rollout in group.rollouts[:4]:
+            prompt, response = group.prompt.token_ids, rollout.response_ids
             with torch.no_grad():
-                segment = _Segment(group.prompt.token_ids, (rollout.response_ids,))
-                _, exact = policy.logprobs([segment], 1.0, with_entropy=True)
-            read, exact_T = rollout.entropies[:-1], exact.numpy()[:-1]
-            assert (read <= exact_T + 1e-4).all() and np.abs(read - exact_T).max() < 0.15
+                logits = module(torch.tensor([[*prompt, *response]])).logits[0, len(prompt) - 1 : -1]
+            exact, _ = entropy_and_logprobs(logits, torch.tensor(response))
+            # How far below the exact value they lie is the policy's affair: a flat distribution has much beyond its top 20.
+            read = rollout.entropies[:-1]
+            np.testing.assert_allclose(read, topk_entropy(logits, TOP).numpy()[:-1], atol=1e-3)
+            assert (read <= exact.numpy()[:-1] + 1e-4).all()
             compared += len(read)
     if not compared:
         pytest.skip("update 3 was filled by carried groups alone")
