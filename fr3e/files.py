@@ -123,6 +123,21 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
+def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a JSONL file; a broken line is a `UserError` that names file and line."""
+    with open(path, encoding="utf-8") as handle:
+        for number, line in enumerate(handle, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise UserError(f"{path}:{number}: not JSON ({error}); every line is one object") from error
+            if not isinstance(row, dict):
+                raise UserError(f"{path}:{number}: found {type(row).__name__}; every line is one object")
+            yield row
+
+
 def read_yaml(source: str | Path) -> Any:
     """Read YAML; a missing or broken file, or a key given twice, is a `UserError` that names the file and the line."""
     try:

@@ -37,13 +37,18 @@ def plan(
     tokens_per_second: Annotated[
         float | None, typer.Option(help="Generated tokens per second and GPU; default: a stated model.")
     ] = None,
+    probe: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder of a run that has made some updates: measured inputs, not stated ones."),
+    ] = None,
+    probe_updates: Annotated[int, typer.Option(min=1, help="Updates of each probe that count.")] = 5,
 ) -> None:
     """Estimate runs, memory per GPU, tokens, GPU-hours and wall time before launch."""
     from fr3e.cluster.plan import plan as start
 
     if tokens_per_second is not None and not 0 < tokens_per_second < float("inf"):
         raise UserError(f"--tokens-per-second: expected a number above 0, found {tokens_per_second}")
-    print(start(config, tokens_per_second))
+    print(start(config, tokens_per_second, probe or (), probe_updates))
 
 
 @app.command()

@@ -5,11 +5,13 @@ which a share is mixed; a full response has L tokens and a continuation of state
 carried, so no generation is lost but that of degenerate groups.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from fr3e.cluster.probe import probed
 from fr3e.config import load_scenario, resolve_run, run_ids
 from fr3e.config.scenario import PlanningConfig, RunConfig, Scenario, Speed
 from fr3e.config.training import TrainingConfig
@@ -162,9 +164,13 @@ def _shape(run: RunConfig) -> dict[str, int | bool]:
     return QWEN25[known]
 
 
-def plan(config: Path, tokens_per_second: float | None = None) -> str:
-    """The table as text, with where its inputs come from."""
+def plan(
+    config: Path, tokens_per_second: float | None = None, probe: Sequence[Path] = (), probe_updates: int = 5
+) -> str:
+    """The table as text, with where its inputs come from: the scenario, or the first updates of the runs in `probe`."""
     scenario = load_scenario(config)
+    if probe:
+        scenario = scenario.model_copy(update={"planning": probed(scenario, probe, probe_updates)})
     frame = table(scenario, tokens_per_second)
     assert scenario.planning is not None
     given = f"; generation at {tokens_per_second:g} tokens/s per GPU as given" if tokens_per_second else ""

@@ -1,7 +1,6 @@
 """The runs a report is made from, as they lie on disk. A run without metrics.jsonl counts as not run."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import fr3e
 from fr3e.config.plans import ReportPlan
 from fr3e.errors import UserError
-from fr3e.files import read_json, read_yaml
+from fr3e.files import read_json, read_jsonl, read_yaml
 
 Row = Mapping[str, Any]
 ROOT = Path(fr3e.__file__).resolve().parent.parent
@@ -37,21 +36,6 @@ class Run:
         """Rows of trajectories.jsonl; an empty list where the run kept none."""
         path = self.folder / "trajectories.jsonl"
         return list(read_jsonl(path)) if path.is_file() else []
-
-
-def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """Rows of a JSONL file; a broken line is a `UserError` that names file and line."""
-    with open(path, encoding="utf-8") as handle:
-        for number, line in enumerate(handle, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise UserError(f"{path}:{number}: not JSON ({error}); every line is one object") from error
-            if not isinstance(row, dict):
-                raise UserError(f"{path}:{number}: found {type(row).__name__}; every line is one object")
-            yield row
 
 
 def load_runs(plan: ReportPlan, methods: Sequence[str] | None = None) -> list[Run]:

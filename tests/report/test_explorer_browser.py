@@ -10,8 +10,8 @@ import pytest
 
 from fr3e.algorithm.anchors import choose_anchors
 from fr3e.config.training import Fr3eConfig
+from fr3e.files import read_jsonl
 from fr3e.report.explorer import example, page, ranking, write_explorer
-from fr3e.report.runs import read_jsonl
 
 pytestmark = pytest.mark.browser
 QUIET = (

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from fr3e.errors import UserError
-from fr3e.report.runs import hardware_words, load_runs, method_title, read_jsonl
+from fr3e.files import read_jsonl
+from fr3e.report.runs import hardware_words, load_runs, method_title
 from tests.report.synthetic import scenario_plan, write_results
 
 
