@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -20,22 +20,6 @@ SCORED = {"score": 3} | REPORT
 RETRAINED_ONE = {"train": 1, "export": 1, "sample": 1, "grade": 2, "score": 1} | PAGES
 RETRAINED_ALL = {"train": 2, "export": 2, "sample": 2, "grade": 4, "score": 2} | PAGES
 ALL_MODELS = {"base_model": 1, "train": 2, "export": 2, "sample": 3, "grade": 6, "score": 3} | PAGES
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """The tiny scenario, run from nothing to the last page."""
-    checkout = Checkout.make(tmp_path_factory.mktemp("finished") / "project")
-    checkout.snakemake("all")
-    assert checkout.due() == {}, "a finished run has nothing to do"
-    return checkout
-
-
-@pytest.fixture
-def project(finished: Checkout, tmp_path: Path) -> Iterator[Checkout]:
-    """A copy of the finished project to edit."""
-    yield finished.copy(tmp_path / "project")
-    shutil.rmtree(tmp_path / "project")
 
 
 def touch_everything(project: Checkout) -> None:
@@ -196,46 +180,3 @@ def test_edits_while_a_job_waits_do_not_change_what_it_runs(project: Checkout) -
     project.edit(TINY, "lr: 3.0e-4", "lr: 9.0e-4")
     assert "lr: 0.0003" in (project.folder / plan).read_text(encoding="utf-8")
     assert project.due()["train"] == 1
-
-
-def test_two_runs_at_once_and_a_killed_one(project: Checkout) -> None:
-    """A second run is told that the folder is locked; after a kill the next call goes on."""
-    import signal
-    import subprocess
-    import sys
-    import time
-
-    shutil.rmtree(project.folder / "results/tiny/runs")
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--profile",
-        "workflow/profiles/local",
-        "--configfile",
-        TINY,
-        "--cores",
-        "1",
-        "all",
-    ]
-    first = subprocess.Popen(
-        command,
-        cwd=project.folder,
-        env=project.environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        deadline = time.monotonic() + 120
-        while not list((project.folder / ".snakemake/locks").glob("*")) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        second = project.snakemake("all", check=False)
-        assert second.returncode != 0
-        assert "lock" in (second.stdout + second.stderr).lower()
-    finally:
-        os.killpg(first.pid, signal.SIGKILL)
-        first.wait()
-    project.snakemake("--unlock")
-    project.snakemake("all")
-    assert project.due() == {}
