@@ -183,7 +183,8 @@ def test_a_failing_job_shows_its_log_and_the_others_go_on(project: Checkout, lab
 RAY_DRIVER = """
 import os, ray, sys, time
 ray.init(address=os.environ["RAY_ADDRESS"], log_to_driver=False)
-print("nodes", len(ray.nodes()), "gpus", int(ray.cluster_resources()["GPU"]), flush=True)
+left = float(os.environ["FR3E_JOB_END"]) - time.time()
+print("nodes", len(ray.nodes()), "gpus", int(ray.cluster_resources()["GPU"]), "half an hour", 0 < left <= 1800, flush=True)
 time.sleep(float(sys.argv[1]))
 sys.exit(int(sys.argv[2]))
 """
@@ -221,10 +222,25 @@ def test_ray_over_two_nodes_is_taken_down_however_it_ends(
     request.addfinalizer(lambda: shutil.rmtree(scratch, ignore_errors=True))
     driver.write_text(RAY_DRIVER, encoding="utf-8")
     script = f"{root}/workflow/scripts/with_ray.sh --nodes 2 --gpus 4 --scratch {scratch} -- {python} {driver} {' '.join(arguments)}"
-    options = ["--parsable", "-p", "gpu", "--gres=gpu:4", "-N2", "--ntasks-per-node=1", "-c", "4", "-o", str(output)]
+    options = [
+        "--parsable",
+        "-p",
+        "gpu",
+        "--gres=gpu:4",
+        "-N2",
+        "--ntasks-per-node=1",
+        "-c",
+        "4",
+        "-t",
+        "30",
+        "-o",
+        str(output),
+    ]
     job = lab.run("sbatch", *options, "--wrap", f"{script}; echo ended $?").strip()
     text: Callable[[], str] = lambda: output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""  # noqa: E731
-    wait_for(lambda: "nodes 2 gpus 8" in text(), 200, f"the driver seeing both nodes: {text()[-2000:]}")
+    wait_for(
+        lambda: "nodes 2 gpus 8 half an hour True" in text(), 200, f"the driver seeing both nodes: {text()[-2000:]}"
+    )
     if ended_by:
         lab.run("scancel", "--batch", "--signal", ended_by, job)
         lab.run("scancel", job)

@@ -28,6 +28,9 @@ inside=()
 if [ -n "$container" ]; then inside=(apptainer exec --nv --bind "$PWD" --bind "$scratch" "$container"); set -- python3 "${@:2}"; fi
 
 job=${SLURM_JOB_ID:-}
+# The end of the time limit, so that a run writes its checkpoint before it; a job without a limit has none.
+ends=$([ -z "$job" ] || squeue -h -j "$job" -o %e || true)
+if [[ $ends =~ ^[0-9]{4}-[0-9]{2}- ]]; then FR3E_JOB_END=$(date -d "$ends" +%s); export FR3E_JOB_END; fi
 if [ -z "$job" ] || [ "$nodes" -le 1 ]; then exec "${inside[@]}" "$@"; fi
 
 # Snakemake's job step hides most SLURM_* variables, so the node list is asked for by job id.

@@ -32,6 +32,7 @@ from fr3e.engine.verl import VERL_VERSION, state
 from fr3e.engine.verl.causes import in_brief
 from fr3e.engine.verl.config import check, render
 from fr3e.engine.verl.metrics import merge
+from fr3e.engine.verl.stopping import JOB_END, PREEMPTED
 from fr3e.errors import UserError
 from fr3e.files import read_json, sha256, write_json, write_text
 from fr3e.provenance.manifest import hardware
@@ -45,14 +46,15 @@ KEEP = "FR3E_KEEP_BATCHES"
 """Where set, each update's batch is kept in <out>/batches, for a replay by another engine."""
 MARK = "FR3E_ATTEMPT"
 GRACE_SECONDS = 30.0
-PREEMPTED = 75
-"""Exit code after SIGTERM, as the local engine's (EX_TEMPFAIL). What came after the newest checkpoint is done again."""
+STOP_SECONDS = 110.0
+"""Time after SIGTERM for the update under way and its checkpoint; FR3E_STOP_SECONDS overrides it. with_ray.sh waits 120."""
 
 
 def train(run: RunConfig, out: Path) -> None:
     """Train to the last update, from the newest sound checkpoint where there is one; writes metrics.jsonl, trained.json.
 
-    Raises `UserError` with the reason, the log's place and the update that can be resumed from when the attempt fails.
+    Raises `UserError` with the reason, the log's place and the update that can be resumed from when the attempt fails, and
+    `SystemExit` with code 75 when it was stopped: by SIGTERM, or because its job would end before another update has.
     """
     out = Path(out).resolve()
     with locked(out / "checkpoint"):
@@ -183,6 +185,8 @@ def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: P
         "metrics": str(base.with_suffix(".metrics.jsonl")),
         "trajectories": str(base.with_suffix(".trajectories.jsonl")),
         "heartbeat": str(base.with_suffix(".beat")),
+        "stop": str(base.with_suffix(".stop")),
+        "job_end": float(os.environ[JOB_END]) if os.environ.get(JOB_END) else None,
         "seconds_before": before,
         "identity": state.identity(run),
         "batches": str(out / "batches") if os.environ.get(KEEP) else None,
@@ -205,7 +209,7 @@ def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: P
 def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: float) -> str | None:
     """Run the attempt's process to its end, or to the end of its silence; why it failed, or None."""
     mark = uuid.uuid4().hex
-    error_file, beat = base.with_suffix(".error.json"), base.with_suffix(".beat")
+    error_file, beat, stop = (base.with_suffix(ending) for ending in (".error.json", ".beat", ".stop"))
     beat.touch()
     born = beat.stat().st_mtime
     with open(base.with_suffix(".log"), "wb") as output:
@@ -217,44 +221,50 @@ def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: flo
             env=_environment(run, mark),
             start_new_session=True,
         )
-    previous = signal.signal(signal.SIGTERM, _terminated) if _in_main_thread() else None
-    silent = False
-    failed_at = None
+    previous = signal.signal(signal.SIGTERM, lambda *_: stop.touch()) if _in_main_thread() else None
+    ended_for = None
     try:
-        while process.poll() is None:
+        while process.poll() is None and ended_for is None:
             time.sleep(0.5)
-            if error_file.exists():
-                failed_at = failed_at or time.monotonic()
-                if time.monotonic() - failed_at > GRACE_SECONDS:
-                    break
-            last = beat.stat().st_mtime
-            limit = max(stall, START_SECONDS) if last == born else stall
-            if failed_at is None and time.time() - last > limit:
-                silent = True
-                break
+            ended_for = _over(error_file, beat, stop, born, stall)
     finally:
         end_processes(mark, process.pid)
         code = process.wait()
         if previous is not None:
             signal.signal(signal.SIGTERM, previous)
-        beat.unlink(missing_ok=True)
-    if silent:
-        return f"no progress for {limit:.0f} s, a worker or a vLLM server hangs; the attempt was ended"
+        stopped = stop.exists()
+        for file in (beat, stop):
+            file.unlink(missing_ok=True)
+    if code == PREEMPTED or (stopped and code != 0):
+        log.info(
+            "%s: stopped before its last update; start the same command again to go on from the newest checkpoint",
+            run.run,
+        )
+        raise SystemExit(PREEMPTED)
     if error_file.exists():
         error = read_json(error_file)
         return error["message"] if error["user"] else f"{error['type']}: {in_brief(error['message'])}"
-    return None if code == 0 else f"the process ended with code {code}"
+    return ended_for if ended_for or code == 0 else f"the process ended with code {code}"
+
+
+def _over(error_file: Path, beat: Path, stop: Path, born: float, stall: float) -> str | None:
+    """Why an attempt that is still there has to be ended now, or None."""
+    now, last = time.time(), beat.stat().st_mtime
+    if error_file.exists():
+        return "its error did not end it" if now - error_file.stat().st_mtime > GRACE_SECONDS else None
+    if stop.exists():
+        # Before its first update there is nothing to write.
+        allowed = 0.0 if last == born else float(os.environ.get("FR3E_STOP_SECONDS", STOP_SECONDS))
+        return "stopped" if now - stop.stat().st_mtime > allowed else None
+    limit = max(stall, START_SECONDS) if last == born else stall
+    silence = f"no progress for {limit:.0f} s, a worker or a vLLM server hangs; the attempt was ended"
+    return silence if now - last > limit else None
 
 
 def _in_main_thread() -> bool:
     import threading
 
     return threading.current_thread() is threading.main_thread()
-
-
-def _terminated(number: int, frame: Any) -> None:
-    log.info("stopped by SIGTERM; start the same command again to go on from the newest checkpoint")
-    raise SystemExit(PREEMPTED)
 
 
 def processes_of(mark: str, session: int) -> list[psutil.Process]:

@@ -19,6 +19,7 @@ from verl.utils.config import validate_config
 from fr3e.engine.verl import plugin
 from fr3e.engine.verl.causes import cause_of
 from fr3e.engine.verl.launch import MARK, end_processes
+from fr3e.engine.verl.stopping import PREEMPTED, Stopped
 from fr3e.errors import UserError
 from fr3e.files import write_json
 
@@ -47,7 +48,7 @@ def end_with(parent: int) -> None:
 
 
 def main(config_file: str, error_file: str) -> int:
-    """Run to the last update; 0, or 1 with the reason in `error_file`."""
+    """Run to the last update; 0, or 75 where it was stopped after a checkpoint, or 1 with the reason in `error_file`."""
     # Under its own name, so that Ray does not pickle the class as one of __main__.
     from fr3e.engine.verl.run import FR3ERunner as runner
 
@@ -59,6 +60,9 @@ def main(config_file: str, error_file: str) -> int:
         run_ppo(config, task_runner_class=ray.remote(runner))
     except Exception as error:
         cause = cause_of(error)
+        if isinstance(cause, Stopped):
+            print(cause, file=sys.stderr)
+            return PREEMPTED
         write_json(
             Path(error_file),
             {"type": type(cause).__name__, "message": str(cause), "user": isinstance(cause, UserError)},

@@ -38,6 +38,7 @@ from fr3e.engine.verl.loss import SUMS, make_loss
 from fr3e.engine.verl.metrics import RowFile, mismatch
 from fr3e.engine.verl.probe import due, probe_columns, probe_uid
 from fr3e.engine.verl.sampler import Explorers, GroupSampler, Round
+from fr3e.engine.verl.stopping import Stopped, Stopping
 from fr3e.errors import UserError
 from fr3e.exploration.records import Prompt
 
@@ -54,6 +55,7 @@ class FR3ETrainer(PPOTrainerSync):
         self.checkpoints = Path(config.trainer.default_local_dir)
         self.progress = state.RunState()
         self._heartbeat = Path(config.fr3e.heartbeat)
+        self._stopping = Stopping(Path(config.fr3e.stop), config.fr3e.job_end)
         self._metrics_file = RowFile(Path(config.fr3e.metrics))
         self._started = time.time() - config.fr3e.seconds_before
         self._trajectories = RowFile(Path(config.fr3e.trajectories))
@@ -202,6 +204,7 @@ class FR3ETrainer(PPOTrainerSync):
         self.actor_rollout_wg.set_loss_fn(make_loss(self.run.training.loss))
         if self.global_steps == 1:
             self._metrics_file.add({"update": 0, "seconds": self._seconds(), **self._probe(0)})
+        self._stopping.update_ended(0.0)
 
     def _compute_metrics(
         self, batch: KVBatchMeta, metrics: dict[str, Any], timing_raw: dict[str, float], global_steps: int, epoch: int
@@ -232,6 +235,8 @@ class FR3ETrainer(PPOTrainerSync):
         )
         if self._save_seconds:
             columns["seconds/checkpoint"] = self._save_seconds
+        self._stopping.update_ended(self._save_seconds)
+        self._save_seconds = 0.0
         if due(global_steps, self.total_training_steps, training.probe.every):
             started = time.monotonic()
             columns |= self._probe(global_steps)
@@ -242,8 +247,11 @@ class FR3ETrainer(PPOTrainerSync):
                 self._trajectories.add(row)
         self._metrics_file.add({**columns, "seconds": self._seconds()})
         self._keep_batch()
-        if self._save_due:
+        stopped = self._stopping.reason() if global_steps < self.total_training_steps else None
+        if self._save_due or stopped:
             self._write_checkpoint()
+        if stopped:
+            raise Stopped(f"{stopped}; the checkpoint of update {global_steps} is written")
         self._update, self._problems = {}, {}
 
     def _seconds(self) -> float:

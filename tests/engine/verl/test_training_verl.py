@@ -5,6 +5,7 @@ faults that must not hang it. One session trains all runs, in the order of the f
 import math
 import os
 import signal
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from fr3e.engine.verl import state
 from fr3e.engine.verl.export import export, merged
 from fr3e.engine.verl.metrics import read_rows
 from fr3e.engine.verl.rollout import TOP
+from fr3e.engine.verl.stopping import PREEMPTED
 from fr3e.evaluation.prompts import stop_ids
 from fr3e.exploration.explore import base_anchors
 from fr3e.exploration.records import Means, Rollout, StateGroup
@@ -56,7 +58,7 @@ class Runs:
 
 @pytest.fixture(scope="session")
 def fr3e(materials: Materials) -> Runs:
-    """FR3E on two ranks: an FSDP worker is killed after update 3, then the run is resumed to its end."""
+    """FR3E on two ranks: an FSDP worker is killed after update 3; resumed, the run gets SIGTERM in update 5; then to its end."""
     run, out = small_run(materials, "fr3e", ranks=2), materials.folder / "fr3e"
     first = Attempt(run, out)
     first.wait_for(3)
@@ -66,6 +68,13 @@ def fr3e(materials: Materials) -> Runs:
     ended = {"dead worker": first.end(limit=300)}
     facts |= {"saved": saved(out), "rows": first.rows(), "left": of_session(session)}
     ended["other ranks"] = Attempt(small_run(materials, "fr3e", ranks=1), out).end(limit=120)
+    second = Attempt(run, out)
+    second.wait_for(4)
+    time.sleep(1)  # past the checkpoint of update 4, into update 5
+    session = second.session()
+    second.process.terminate()
+    ended["stopped"] = second.end(limit=200)
+    facts |= {"saved after stop": saved(out), "rows until stop": second.rows(), "left after stop": of_session(session)}
     ended["resumed"] = Attempt(run, out).end()
     return Runs(run, out, ended, facts)
 
@@ -150,7 +159,15 @@ def test_the_resumed_run_goes_on_where_its_checkpoint_was(fr3e: Runs) -> None:
     facts = read_json(fr3e.out / "attempts" / "2.json")
     assert facts["resumed_from"] == newest
     assert max(fr3e.facts["rows"]) - newest <= fr3e.run.training.checkpoint.every
-    assert read_json(fr3e.out / "trained.json")["attempts"] == 2
+    assert read_json(fr3e.out / "trained.json")["attempts"] == 3
+
+
+def test_sigterm_is_followed_by_the_checkpoint_of_the_update_under_way(fr3e: Runs) -> None:
+    assert fr3e.ended["stopped"].code == PREEMPTED and "start the same command again" in fr3e.ended["stopped"].said
+    # Checkpoints are due every second update: that of the fifth is the stop's own.
+    assert fr3e.facts["rows until stop"][-1] == 5 and fr3e.facts["saved after stop"] == [4, 5]
+    assert fr3e.facts["left after stop"] == []
+    assert read_json(fr3e.out / "attempts" / "3.json")["resumed_from"] == 5
 
 
 def test_carried_groups_are_trained_or_still_waiting_after_a_resume(fr3e: Runs) -> None:
@@ -171,7 +188,7 @@ def test_trained_json_names_the_last_checkpoint(fr3e: Runs) -> None:
     facts = read_json(fr3e.out / "trained.json")
     assert facts["updates"] == LAST and facts["checkpoint"] == f"checkpoint/global_step_{LAST}"
     assert facts["tokens_total"] == fr3e.rows[-1]["tokens_total"]
-    assert saved(fr3e.out) == [LAST - 2, LAST], "two newest checkpoints are kept"
+    assert saved(fr3e.out) == [LAST - 1, LAST], "two newest checkpoints are kept"
 
 
 def test_the_resolved_configuration_lies_beside_the_run(fr3e: Runs) -> None:
