@@ -1,10 +1,14 @@
 """Sets of numbers as readers meet them: intervals, solved inequalities, unions, what is left without some points."""
 
+import contextlib
+
 from fr3e.grading.forms import EVERYTHING, Form, Listing, Region, Relation, Span, Value
+from fr3e.grading.listings import any_order
 from fr3e.grading.nodes import Node, symbols
 from fr3e.grading.numeric import NoValue
 from fr3e.grading.oracle import Oracle
 from fr3e.grading.tokens import Unreadable
+from fr3e.grading.values import same_value
 
 FLIPPED = {">": "<", "ge": "le"}
 
@@ -194,3 +198,25 @@ def merged(region: Region, oracle: Oracle) -> Region:
                 continue
         joined.append(span)
     return Region(tuple(joined), tuple(loose), region.variable)
+
+
+def same_region(answer: Form, gold: Form, oracle: Oracle) -> bool:
+    """Whether two forms are the same set of real numbers, of which one at least is a region. May raise Undecided."""
+    try:
+        a, g = spread(answer), spread(gold)
+    except Unreadable:
+        return False
+    if a.variable and g.variable and a.variable != g.variable:
+        return False
+    with contextlib.suppress(NoValue):  # symbolic ends are compared as they stand
+        a, g = merged(a, oracle), merged(g, oracle)
+    if len(a.spans) != len(g.spans) or len(a.points) != len(g.points):
+        return False
+    return all(
+        s.closed == t.closed and oracle.same(s.low, t.low) and oracle.same(s.high, t.high)
+        for s, t in zip(a.spans, g.spans, strict=True)
+    ) and any_order(
+        [Value(point) for point in a.points],
+        [Value(point) for point in g.points],
+        lambda point, wanted: same_value(point, wanted, oracle),  # type: ignore[arg-type]
+    )
