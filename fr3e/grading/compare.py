@@ -13,6 +13,7 @@ from fr3e.grading.read import read
 from fr3e.grading.relations import same_relation
 from fr3e.grading.sets import same_region
 from fr3e.grading.values import same_value
+from fr3e.grading.vectors import same_vector
 from fr3e.grading.words import same_words
 
 
@@ -39,6 +40,8 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:  # noqa: PLR091
         return same_listing(answer, gold, same, oracle)
     if isinstance(answer, Matrix) and isinstance(gold, Matrix):
         return same_matrix(answer, gold, oracle)
+    if isinstance(answer, Matrix | Value) and isinstance(gold, Matrix | Value):
+        return same_vector(answer, gold, oracle)
     if isinstance(answer, Clock) and isinstance(gold, Clock):
         if answer.half and not gold.half:
             return answer.minutes % 720 == gold.minutes % 720  # the gold leaves the half of the day open

@@ -5,9 +5,9 @@
 
 from fr3e.grading.definitions import assignment, defined
 from fr3e.grading.forms import Form, Listing, Relation, Same, Value
-from fr3e.grading.matrices import same_vector
 from fr3e.grading.nodes import contains
 from fr3e.grading.oracle import Oracle
+from fr3e.grading.vectors import same_vector
 
 
 def same_listing(answer: Form, gold: Form, same: Same, oracle: Oracle) -> bool:  # noqa: PLR0911

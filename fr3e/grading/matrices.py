@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 from fr3e.grading.expression import parse_expression
-from fr3e.grading.forms import Form, Listing, Matrix, Value
+from fr3e.grading.forms import Matrix, Value
 from fr3e.grading.limits import MAX_ITEMS
 from fr3e.grading.oracle import Oracle
 from fr3e.grading.tokens import Unreadable, tokenise
@@ -14,6 +14,7 @@ _MATRIX = re.compile(
     r"(?P<body>.*)\\end\s*\{(?P=kind)\}\s*[\])|]?(?P<after>.*)",
     re.DOTALL,
 )
+_TRANSPOSE = re.compile(r"\^\s*\{?\s*(?:T|\\(?:top|intercal)|\\text\s*\{\s*T\s*\})\s*\}?")
 
 
 def read_matrix(text: str) -> Matrix | Value | None:
@@ -21,7 +22,8 @@ def read_matrix(text: str) -> Matrix | Value | None:
     match = _MATRIX.fullmatch(text.strip())
     if match is None:
         return None
-    if "\\begin" in match["body"] or match["after"].strip():
+    transposed = _TRANSPOSE.fullmatch(match["after"].strip())
+    if "\\begin" in match["body"] or (match["after"].strip() and transposed is None):
         raise Unreadable("more than one matrix")
     rows = []
     for line in match["body"].split("\\\\"):
@@ -30,6 +32,8 @@ def read_matrix(text: str) -> Matrix | Value | None:
             rows.append(tuple(parse_expression(tokenise(cell)) for cell in line.split("&")))
     if not rows or len({len(row) for row in rows}) != 1 or len(rows) * len(rows[0]) > MAX_ITEMS:
         raise Unreadable("a ragged matrix")
+    if transposed:
+        rows = list(zip(*rows, strict=True))
     before = match["before"].strip().rstrip("*").removesuffix(r"\cdot").removesuffix(r"\times").strip()
     name = re.fullmatch(r"(.*)=", before)
     if name:
@@ -54,24 +58,4 @@ def same_matrix(answer: Matrix, gold: Matrix, oracle: Oracle) -> bool:
             for ra, rg in zip(answer.rows, gold.rows, strict=True)
             for a, g in zip(ra, rg, strict=True)
         )
-    )
-
-
-def same_vector(answer: Form, gold: Form, oracle: Oracle) -> bool:
-    """Whether a tuple and a row or column agree; a list of rows may stand for a matrix. May raise Undecided."""
-    pair = (answer, gold)
-    if isinstance(answer, Listing) and isinstance(gold, Matrix) and all(isinstance(i, Listing) for i in answer.items):
-        return len(answer.items) == len(gold.rows) > 1 and all(
-            same_vector(row, Matrix((cells,)), oracle) for row, cells in zip(answer.items, gold.rows, strict=True)
-        )
-    matrix = next((f for f in pair if isinstance(f, Matrix)), None)
-    listing = next((f for f in pair if isinstance(f, Listing)), None)
-    if matrix is None or listing is None or listing.kind != "tuple":
-        return False
-    if 1 not in (len(matrix.rows), len(matrix.rows[0])):
-        return False
-    cells = [cell for row in matrix.rows for cell in row]
-    return len(cells) == len(listing.items) and all(
-        isinstance(item, Value) and oracle.same(item.node, cell)
-        for item, cell in zip(listing.items, cells, strict=True)
     )

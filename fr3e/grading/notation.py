@@ -173,7 +173,7 @@ def _number(number: Fraction) -> tuple[str, int]:
 
 def _symbol(name: str) -> str:
     if name.startswith("{"):
-        return name.replace("}{", "/").strip("{}")  # a derivative
+        return name.replace("}{", "/").strip("{}").replace("partial", "∂")  # a derivative
     return name.replace("\\", "")
 
 

@@ -5,22 +5,21 @@ from fractions import Fraction
 
 from fr3e.grading import units, words
 from fr3e.grading.forms import Based, Clock, Form, Listing, Region, Value
+from fr3e.grading.lead_in import without_lead_in
 from fr3e.grading.normalise import join_thousands
+from fr3e.grading.parts import labelled_parts
 from fr3e.grading.reader import Reader
 from fr3e.grading.tokens import Token, Unreadable, tokenise
-
-_LEAD_IN = re.compile(
-    r"^(?:\\text\s*\{\s*)?(?:(?:so|thus|hence|therefore),?\s*)?(?:the\s+)?(?:(?:final|correct|only|required)\s+)?(?:answer|value|solution|result|option|choice|"
-    r"solution set|answers?|solutions?)\s*(?:is|are|set is|:|=)\s*:?\s*(\})?\s*"
-    r"|^(?:\\text\s*\{\s*)?(?:there (?:are|is)|approximately)\b\s*(\})?\s*", re.IGNORECASE,
-)  # fmt: skip
 
 
 def read(text: str) -> list[Form]:
     """All readings of a cleaned answer, the likeliest first; none when it cannot be read."""
-    text = _strip_lead_in(text)
+    text = without_lead_in(text)
     if not text:
         return []
+    if parts := labelled_parts(text):
+        answers = [read(part) for part in parts]
+        return [Listing("tuple", tuple(forms[0] for forms in answers), "()")] if all(answers) else []
     forms = words.read_words(text)
     for special in (*words.read_based(text), words.read_choice(text), words.read_clock(text)):
         if special is not None:
@@ -67,23 +66,6 @@ def _as_symbols(tokens: list[Token]) -> list[Token]:
         else:
             result.append(token)
     return result
-
-
-_LABEL = re.compile(
-    r"^\\text\s*\{\s*(?:[^{}]{1,40}:|exactly|only|just)\s*\}\s*:?\s*|^\\text\s*\{[^{}]{1,40}\}\s*:\s*|^(?:exactly|only|just) "
-)
-
-
-def _strip_lead_in(text: str) -> str:
-    label = _LABEL.match(text)
-    if label is not None and label.end() < len(text):
-        return text[label.end() :]
-    match = _LEAD_IN.match(text)
-    if match is None or match.end() == len(text):
-        return text
-    rest = text[match.end() :]
-    inside = match[0].lstrip().startswith("\\text") and match[1] is match[2] is None
-    return r"\text{" + rest if inside else rest
 
 
 def _mixed(text: str) -> str:

@@ -9,7 +9,8 @@ from fr3e.grading.expression import parse_expression
 from fr3e.grading.forms import EVERYTHING, NOTHING, Form, Listing, Name, Ratio, Region, Relation, Span, Value
 from fr3e.grading.limits import MAX_ITEMS
 from fr3e.grading.matrices import read_matrix
-from fr3e.grading.sets import as_region, combined, finite_points, plain, relation_of, without
+from fr3e.grading.sets import as_region, combined, finite_points, plain, taken_away, without
+from fr3e.grading.solved import relation_of
 from fr3e.grading.tokens import Token, Unreadable
 from fr3e.grading.trailing import split_unit, without_currency
 
@@ -17,6 +18,11 @@ _RELATIONS = {"=": "=", "<": "<", ">": ">"}
 _RELATION_COMMANDS = {"le": "le", "ge": "ge", "ne": "ne", "approx": "approx", "in": "in", "equiv": "=", "sim": "approx",
                       "simeq": "approx"}  # fmt: skip
 _POINTS = {"A", "B", "M", "P", "Q", "point", "the point", "Point"}  # names before coordinates; C(5, 2) counts
+_POINT_NOUNS = {"vertex", "center", "centre", "focus", "midpoint", "centroid", "circumcenter", "orthocenter", "incenter",
+                "intersection"}  # fmt: skip
+_QUANTITIES = {"max", "min", "maximum", "minimum", "area", "perimeter", "circumference", "length", "width", "height", "volume",
+               "radius", "diameter", "mean", "median", "mode", "slope", "total", "cost", "price", "distance", "speed",
+               "probability"}  # fmt: skip
 _REAL = {"R": EVERYTHING}
 
 
@@ -72,7 +78,7 @@ class Reader:
         return tokens
 
     def one(self, tokens: list[Token]) -> Form:
-        tokens = self.unwrapped(tokens)
+        tokens = self.unnamed(self.unwrapped(tokens))
         if not tokens:
             raise Unreadable("nothing there")
         operators = {("punct", sign) for sign in _RELATIONS} | {("cmd", name) for name in _RELATION_COMMANDS}
@@ -91,6 +97,20 @@ class Reader:
         if ratio is not None:
             return ratio
         return self.bracketed(tokens) or self.value(tokens)
+
+    def unnamed(self, tokens: list[Token]) -> list[Token]:
+        """`tokens` without a noun before them that names what they are: "vertex (2, -1)", "maximum 5"."""
+        if (
+            len(tokens) < 2
+            or tokens[0].kind not in ("text", "letters")
+            or tokens[1].kind not in ("num", "punct", "cmd")
+        ):
+            return tokens
+        noun = tokens[0].value.lower().removeprefix("the ").removesuffix(" value")
+        point = tokens[1].value == "(" and len(split(tokens[2:-1], {("punct", ",")})[0]) > 1
+        value = tokens[1].kind in ("num", "cmd") or tokens[1].value in ("-", "\\$")
+        known = (noun in _POINT_NOUNS and point) or (noun in _QUANTITIES and value)
+        return tokens[1:] if known and tokens[1].value not in _RELATION_COMMANDS else tokens
 
     def number_set(self, tokens: list[Token]) -> Form:
         name = re.sub(r"[{}]", "", "".join(t.value for t in tokens[1:]))
@@ -206,8 +226,10 @@ class Reader:
             regions = [as_region(f) for f in forms]
             return Region(tuple(s for r in regions for s in r.spans), tuple(p for r in regions for p in r.points))
         whole = as_region(forms[0])
-        holes = [p for f in forms[1:] for p in finite_points(f)]
-        return without(whole, holes)
+        for form in forms[1:]:
+            interval = isinstance(form, Region) or (isinstance(form, Listing) and form.kind == "tuple")
+            whole = taken_away(whole, as_region(form)) if interval else without(whole, finite_points(form))
+        return whole
 
     # -- relations ------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,13 @@
 `same` compares two forms of any kind (compare.same_form).
 """
 
+from fractions import Fraction
+
 from fr3e.grading.definitions import assignment, defined, function_like, named, solved
+from fr3e.grading.exact import NotExact, exact
 from fr3e.grading.forms import Form, Name, Region, Relation, Same, Value
 from fr3e.grading.nodes import Node, renamed, symbols
+from fr3e.grading.numeric import points
 from fr3e.grading.oracle import Oracle
 
 
@@ -86,4 +90,18 @@ def _equations(answer: Relation, gold: Relation, same: Same, oracle: Oracle) -> 
     if not symbols(g):
         value_a, value_g = defined(answer, same), defined(gold, same)
         return value_a is not None and value_g is not None and same(value_a, value_g)
-    return oracle.ratio(a, g) != 0
+    return oracle.ratio(a, g) != 0 or _cleared(a, g, oracle) or _cleared(g, a, oracle)
+
+
+def _cleared(a: Node, b: Node, oracle: Oracle) -> bool:
+    """Whether b = 0 is a = 0 times a power of an unknown, and that unknown is never zero on it: y = 6/x and xy = 6."""
+    names = symbols(b)
+    for name in sorted(names):
+        for exponent in (1, 2):
+            if oracle.ratio(b, ("*", a, ("^", ("s", name), ("n", Fraction(exponent))))) != 0:
+                try:
+                    left = [exact(b, point | {name: Fraction(0)})[0] for point in points(names, integers=False)]
+                except NotExact:
+                    return False
+                return left[0] != 0 and len(set(left)) == 1
+    return False
