@@ -18,9 +18,14 @@ def named(form: Form) -> bool:
             return True
         if node[0] == "f" and node[1] == "abs":
             inner = node[2]
-            return segment(Value(inner)) or (inner[0] == "s" and (inner[1] in "zw" or not inner[1].islower()))
+            return segment(Value(inner)) or (inner[0] == "s" and not real_unknown(inner[1]))
         return node[0] in ("s", "app") or _angle_function(node)
     return isinstance(form, Listing) and form.kind == "tuple" and all(named(item) for item in form.items)
+
+
+def real_unknown(name: str) -> bool:
+    """Whether |name| = 5 speaks of two numbers; |z| = 5, |V| = 5 and |vec v| = 5 give the size of something else."""
+    return name.islower() and name not in ("z", "w") and " " not in name
 
 
 def _angle_function(node: Node) -> bool:
@@ -107,9 +112,16 @@ def assignment(form: Form) -> dict[str, Form] | None:
         for item in form.items:
             if not (isinstance(item, Relation) and item.operators == ("=",) and len(item.sides) == 2):
                 return None
-            left = item.sides[0]
-            if not (isinstance(left, Value) and left.node[0] in ("s", "app")) or str(left.node[1]) in result:
+            name = _assigned(item.sides[0])
+            if name is None or name in result:
                 return None
-            result[str(left.node[1])] = item.sides[1]
+            result[name] = item.sides[1]
         return result
     return None
+
+
+def _assigned(form: Form) -> str | None:
+    """The name that is given a value: a symbol, a function, words."""
+    if isinstance(form, Name):
+        return form.text.lower()
+    return str(form.node[1]) if isinstance(form, Value) and form.node[0] in ("s", "app") else None

@@ -34,6 +34,8 @@ _HEDGES = {
 def _announces(words: str) -> bool:
     """Whether `words` are a subject and a verb after which its value follows, and nothing besides."""
     spoken = re.findall(r"[a-z]+", words.lower())
+    if spoken[-2:] in (["is", "at"], ["are", "at"]):
+        spoken.pop()
     return len(spoken) > 1 and spoken[-1] in _VERBS and not _HEDGES & set(spoken)
 
 

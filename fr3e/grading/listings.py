@@ -14,7 +14,7 @@ def same_listing(answer: Form, gold: Form, same: Same, oracle: Oracle) -> bool: 
     """Whether `answer` is right for `gold`, of which one at least is a list, set or tuple. May raise Undecided."""
     named_a, named_g = assignment(answer), assignment(gold)
     if named_a is not None and named_g is not None:
-        return named_a.keys() == named_g.keys() and all(same(named_a[k], named_g[k]) for k in named_g)
+        return _named_values(named_a, named_g, same)
     if named_a is not None and isinstance(gold, Listing) and gold.kind == "tuple" and len(named_a) == len(gold.items):
         names = list(named_a) if isinstance(answer, Relation) else sorted(named_a)
         return all(same(named_a[k], g) for k, g in zip(names, gold.items, strict=True))
@@ -35,6 +35,21 @@ def same_listing(answer: Form, gold: Form, same: Same, oracle: Oracle) -> bool: 
     if "set" in kinds:
         left, right = _distinct(left, same), _distinct(right, same)
     return any_order(left, right, same)
+
+
+def _named_values(answer: dict[str, Form], gold: dict[str, Form], same: Same) -> bool:
+    """By name; where one side has symbols and the other one words (l = 5, w = 3 and length = 5, width = 3), by place."""
+    if answer.keys() == gold.keys():
+        return all(same(answer[name], gold[name]) for name in gold)
+    symbolic = [all(_symbol(name) for name in side) for side in (answer, gold)]
+    wordy = [not any(_symbol(name) for name in side) for side in (answer, gold)]
+    if not (symbolic[0] and wordy[1]) and not (wordy[0] and symbolic[1]):
+        return False
+    return _in_order(tuple(answer.values()), tuple(gold.values()), same)
+
+
+def _symbol(name: str) -> bool:
+    return len(name.lstrip("\\").split("_")[0]) == 1 or name.startswith("\\")
 
 
 def _tuples(answer: Listing, gold: Listing, same: Same) -> bool:

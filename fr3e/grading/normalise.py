@@ -141,6 +141,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\text\s*\{([\d\s.,;/-]*(?:\b(?:and|or)\b[\d\s.,;/-]*)+)\}", r" \1 "),
         (r"\\text\s*\{\s*[,;]\s*\}", ", "),
         (r"\\text\s*\{\s*[.:!]*\s*\}", " "),
+        (r"[_^]\s*\{\s*\}|\\(?=#)", " "),
         (r"\b(seconds?|meters?|metres?|centimeters?|inches|feet|units?|hours?) squared\b", r"\1^2"),
         (r"\b(meters?|metres?|centimeters?|inches|feet|units?) cubed\b", r"\1^3"),
         (r"\bdegrees? ([Cc]elsius|[Ff]ahrenheit)\b", r"\1"),

@@ -78,9 +78,11 @@ class Reader:
         return tokens
 
     def one(self, tokens: list[Token]) -> Form:
-        tokens = self.unnamed(self.unwrapped(tokens))
+        tokens = self.unwrapped(tokens)
         if not tokens:
             raise Unreadable("nothing there")
+        if (named := self.labelled(tokens)) is not None:
+            return named
         operators = {("punct", sign) for sign in _RELATIONS} | {("cmd", name) for name in _RELATION_COMMANDS}
         parts, found = split(tokens, operators)
         if found:
@@ -93,24 +95,18 @@ class Reader:
             return self.number_set(tokens)
         if len(tokens) == 1 and tokens[0] == ("cmd", "emptyset", tokens[0].gap):
             return NOTHING
-        ratio = self.ratio(tokens)
-        if ratio is not None:
-            return ratio
-        return self.bracketed(tokens) or self.value(tokens)
+        return self.ratio(tokens) or self.bracketed(tokens) or self.value(tokens)
 
-    def unnamed(self, tokens: list[Token]) -> list[Token]:
-        """`tokens` without a noun before them that names what they are: "vertex (2, -1)", "maximum 5"."""
-        if (
-            len(tokens) < 2
-            or tokens[0].kind not in ("text", "letters")
-            or tokens[1].kind not in ("num", "punct", "cmd")
-        ):
-            return tokens
+    def labelled(self, tokens: list[Token]) -> Relation | None:
+        """ "vertex (2, -1)", "maximum 5": a noun before the value that it names."""
+        if len(tokens) < 2 or tokens[0].kind not in ("text", "letters") or tokens[1].value in _RELATION_COMMANDS:
+            return None
         noun = tokens[0].value.lower().removeprefix("the ").removesuffix(" value")
         point = tokens[1].value == "(" and len(split(tokens[2:-1], {("punct", ",")})[0]) > 1
         value = tokens[1].kind in ("num", "cmd") or tokens[1].value in ("-", "\\$")
-        known = (noun in _POINT_NOUNS and point) or (noun in _QUANTITIES and value)
-        return tokens[1:] if known and tokens[1].value not in _RELATION_COMMANDS else tokens
+        if (noun in _POINT_NOUNS and point) or (noun in _QUANTITIES and value):
+            return Relation(("=",), (Name(noun), self.one(tokens[1:])))
+        return None
 
     def number_set(self, tokens: list[Token]) -> Form:
         name = re.sub(r"[{}]", "", "".join(t.value for t in tokens[1:]))

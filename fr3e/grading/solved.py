@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from fr3e.grading.definitions import real_unknown
 from fr3e.grading.exact import NotExact, exact
 from fr3e.grading.forms import EVERYTHING, Form, Listing, Region, Relation, Span, Value
 from fr3e.grading.nodes import Node, symbols
@@ -62,7 +63,7 @@ def _within_distance(operator: str, inner: Node, bound: Node, below: bool) -> Fo
         return None
     if direction < 0:
         low, high = high, low
-    if direction == 0 or (operator == "=" and (size <= 0 or not _real_unknown(name))):
+    if direction == 0 or (operator == "=" and (size <= 0 or not real_unknown(name))):
         return None
     if operator == "=":
         return Listing("list", tuple(Relation(("=",), (Value(("s", name)), Value(end))) for end in (low, high)))
@@ -71,11 +72,6 @@ def _within_distance(operator: str, inner: Node, bound: Node, below: bool) -> Fo
         return Region((Span(low, high, (closed, closed)),), (), name)
     outside = (Span(("neg", _INFINITE), low, (False, closed)), Span(high, _INFINITE, (closed, False)))
     return Region(outside, (), name)
-
-
-def _real_unknown(name: str) -> bool:
-    """|z| = 5 and |V| = 5 give the size of a complex number or a vector, and no two values."""
-    return name.islower() and name not in ("z", "w")
 
 
 def _linear(node: Node) -> tuple[Node, Node] | None:

@@ -6,7 +6,9 @@ from fr3e.grading.forms import Form, Listing, Matrix, Value
 from fr3e.grading.nodes import Node
 from fr3e.grading.oracle import Oracle
 
-_UNIT_VECTORS: dict[Node, str] = {("i",): "i", ("s", "i"): "i", ("s", "j"): "j", ("s", "k"): "k"}
+_UNIT_VECTORS: dict[Node, str] = {("i",): "i"} | {
+    ("s", accent + name): name for accent in ("", "vec ", "overrightarrow ") for name in "ijk"
+}
 _SCALAR = ""
 _ZERO: Node = ("n", Fraction(0))
 _ONE: Node = ("n", Fraction(1))
