@@ -124,4 +124,8 @@ def _assigned(form: Form) -> str | None:
     """The name that is given a value: a symbol, a function, words."""
     if isinstance(form, Name):
         return form.text.lower()
-    return str(form.node[1]) if isinstance(form, Value) and form.node[0] in ("s", "app") else None
+    if not isinstance(form, Value) or form.node[0] not in ("s", "app"):
+        return None
+    # f(x) is f, but f(1) and f(2) are two numbers.
+    numbers = [argument for argument in form.node[2:] if not symbols(argument)]
+    return f"{form.node[1]}{numbers or ''}"

@@ -10,6 +10,7 @@ _LEAD_IN = re.compile(
 _LABEL = re.compile(
     r"^\\text\s*\{\s*(?:[^{}]{1,40}:|exactly|only|just)\s*\}\s*:?\s*|^\\text\s*\{[^{}]{1,40}\}\s*:\s*|^(?:exactly|only|just) "
 )
+_NAMED = re.compile(r"\\text\s*\{[^{}]*:\s*\}")  # another name: then the first one is no announcement
 _SENTENCE = re.compile(
     r"\\text\s*\{\s*(?P<words>[A-Za-z][A-Za-z' ,]{1,100}?)\s*(?:(?P<close>\})\s*(?=[-\d\\(.])|(?=-?(?:\\\$)?\d))"
 )
@@ -46,7 +47,7 @@ def without_lead_in(text: str) -> str:
         rest = text[sentence.end() :]
         return rest if sentence["close"] else rf"\text{{{rest}"
     label = _LABEL.match(text)
-    if label is not None and label.end() < len(text):
+    if label is not None and label.end() < len(text) and not _NAMED.search(text, label.end()):
         return text[label.end() :]
     match = _LEAD_IN.match(text)
     if match is None or match.end() == len(text):

@@ -145,7 +145,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(seconds?|meters?|metres?|centimeters?|inches|feet|units?|hours?) squared\b", r"\1^2"),
         (r"\b(meters?|metres?|centimeters?|inches|feet|units?) cubed\b", r"\1^3"),
         (r"\bdegrees? ([Cc]elsius|[Ff]ahrenheit)\b", r"\1"),
-        (r"^(?!.*\\begin)(.*[)\]])\s*\^\s*\{?\s*(?:T|\\top|\\text\s*\{\s*T\s*\})\s*\}?\s*$", r"\1"),
+        (r"(?s)^(?!.*\\begin)(.*[)\]])\s*\^\s*\{?\s*(?:T|\\top|\\text\s*\{\s*T\s*\})\s*\}?\s*$", r"\1"),
         (r"\\text\s*\{\s*[,;]?\s*\(?\s*(?:since|because|for (?:all|any|every|each|some|integers?))\b.*$", ""),
         (r"(?<=[^|:,;\s])\s*[,;]?\s*(?:\\text\s*\{[ ,(]*(?:where|with|for)?\s*\}\s*)?\(?\b[kmn]\s*\\in\s*\\mathbb\{?[ZN]\}?[)\s]*$", ""),
         (r"<=|=<", r" \\le "),

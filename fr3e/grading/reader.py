@@ -9,6 +9,7 @@ from fr3e.grading.expression import parse_expression
 from fr3e.grading.forms import EVERYTHING, NOTHING, Form, Listing, Name, Ratio, Region, Relation, Span, Value
 from fr3e.grading.limits import MAX_ITEMS
 from fr3e.grading.matrices import read_matrix
+from fr3e.grading.measures import measure, pieces
 from fr3e.grading.sets import as_region, combined, finite_points, plain, taken_away, without
 from fr3e.grading.solved import relation_of
 from fr3e.grading.tokens import Token, Unreadable
@@ -65,7 +66,7 @@ class Reader:
             raise Unreadable("too many answers")
         kept = _distributed(kept)
         items = [self.one(part) for part in kept]
-        return combined(items, "or~" in found)
+        return measure(items) or combined(items, "or~" in found)
 
     def unwrapped(self, tokens: list[Token]) -> list[Token]:
         while (
@@ -98,9 +99,11 @@ class Reader:
         return self.ratio(tokens) or self.bracketed(tokens) or self.value(tokens)
 
     def labelled(self, tokens: list[Token]) -> Relation | None:
-        """ "vertex (2, -1)", "maximum 5": a noun before the value that it names."""
+        """ "vertex (2, -1)", "maximum 5", "Bob: 5": a noun before the value that it names."""
         if len(tokens) < 2 or tokens[0].kind not in ("text", "letters") or tokens[1].value in _RELATION_COMMANDS:
             return None
+        if tokens[0].kind == "text" and tokens[0].value.endswith(":"):
+            return Relation(("=",), (Name(tokens[0].value.rstrip(" :").lower()), self.one(tokens[1:])))
         noun = tokens[0].value.lower().removeprefix("the ").removesuffix(" value")
         point = tokens[1].value == "(" and len(split(tokens[2:-1], {("punct", ",")})[0]) > 1
         value = tokens[1].kind in ("num", "cmd") or tokens[1].value in ("-", "\\$")
@@ -264,6 +267,9 @@ class Reader:
     def value(self, tokens: list[Token]) -> Form:
         if not tokens:
             raise Unreadable("nothing there")
+        parts = pieces(tokens)
+        if len(parts) > 1 and (whole := measure([self.value(part) for part in parts])) is not None:
+            return whole
         tokens, money = without_currency(tokens)
         body, unit, percent, degree, scale = split_unit(tokens)
         if unit is None:

@@ -71,6 +71,8 @@ def _equations(answer: Relation, gold: Relation, same: Same, oracle: Oracle) -> 
     both_named = named(left_a) and named(left_g)
     if both_named and (isinstance(left_a, Name) or isinstance(left_g, Name)):
         return same(answer.sides[-1], gold.sides[-1])
+    if both_named and _values_at_numbers(left_a, left_g):
+        return False  # the left sides are not the same, so f(1) = 3 meets f(2) = 3
     if both_named and function_like(left_a) and function_like(left_g):
         right_a, right_g = answer.sides[-1], gold.sides[-1]
         if isinstance(right_a, Value) and isinstance(right_g, Value) and left_a.node[0] == left_g.node[0] == "app":  # type: ignore[union-attr]
@@ -91,6 +93,12 @@ def _equations(answer: Relation, gold: Relation, same: Same, oracle: Oracle) -> 
         value_a, value_g = defined(answer, same), defined(gold, same)
         return value_a is not None and value_g is not None and same(value_a, value_g)
     return oracle.ratio(a, g) != 0 or _cleared(a, g, oracle) or _cleared(g, a, oracle)
+
+
+def _values_at_numbers(left: Form, right: Form) -> bool:
+    nodes = [form.node for form in (left, right) if isinstance(form, Value) and form.node[0] == "app"]
+    numeric = [all(not symbols(argument) for argument in node[2:]) for node in nodes]
+    return len(nodes) == 2 and any(numeric) and nodes[0] != nodes[1]
 
 
 def _cleared(a: Node, b: Node, oracle: Oracle) -> bool:
