@@ -11,10 +11,13 @@ _DELIMITED = {"lfloor": ("rfloor", "floor"), "lceil": ("rceil", "ceil")}
 _ACCENTS = {"dot", "ddot", "vec", "hat", "bar", "tilde", "overline", "overrightarrow", "widehat", "underline", "mathcal",
             "mathscr", "mathfrak", "widetilde"}  # fmt: skip
 _SYMBOL_COMMANDS = GREEK | {"ell", "hbar", "infty", "partial", "nabla", "odot", "prime", "triangle", "angle"}
+_UNIT_VECTORS: tuple[Node, ...] = (("i",), ("s", "j"), ("s", "k"))
 _OPERATORS = {"sum", "prod", "int", "iint", "iiint", "oint", "lim"}
 _APPLIED = set("fghFGHPQRuyIpqTNMV")
+_NAME = "(?:" + "|".join(sorted(GREEK, key=len, reverse=True)) + "|[A-Za-z])"
 _DERIVATIVE = re.compile(
-    r"\{(?:d|partial)(?:\^\{?\d\}?)?(?:[A-Za-z](?:_\{?\w+\}?)?)?\}\{(?:d|partial)[A-Za-z](?:\^\{?\d\}?)?\}"
+    r"\{(?P<d>d|partial)(?:\^\{?(?P<order>\d)\}?)?(?P<of>" + _NAME + r"(?:_\{?\w+\}?)?)?\}"
+    r"\{(?:d|partial)(?P<by>" + _NAME + r")(?:\^\{?\d\}?)?\}"
 )
 
 
@@ -123,8 +126,10 @@ class Commands(Stream):
             return ("pi",)
         if name == "infty":
             return ("oo",)
-        if name in ("imath", "mathrm", "mathit"):
-            return self.argument() if name != "imath" else ("i",)
+        if name in ("imath", "jmath"):
+            return ("i",) if name == "imath" else ("s", "j")
+        if name in ("mathrm", "mathit"):
+            return self.argument()
         if name in _DELIMITED:
             closer, function = _DELIMITED[name]
             node = self.sum()
@@ -167,17 +172,27 @@ class Commands(Stream):
         return ("app", f"{name} {bounds['_']} {bounds['^']}", self.product())
 
     def derivative(self) -> Node | None:
-        """\\frac{dx}{dt} and its like as one symbol, so that the d does not cancel."""
+        """\\frac{dx}{dt} and its like as one symbol, so that the d does not cancel: that of \\dot{x}, and y' by x."""
         match = _DERIVATIVE.match("".join(token.value for token in self.tokens[self.position : self.position + 40]))
         if match is None:
             return None
         length = 0
         while length < match.end():
             length += len(self.next().value)
+        order, of = int(match["order"] or 1), (match["of"] or "").replace("{", "").replace("}", "")
+        of = "\\" + of if of.split("_")[0] in GREEK else of
+        if match["d"] == "d" and of and match["by"] == "t" and order <= 2:
+            return ("s", f"{'d' * (order - 1)}dot {of}")
+        if match["d"] == "d" and of and match["by"] == "x":
+            return ("s", of + "'" * order)
         return ("s", match[0])
 
     def accented(self, accent: str) -> Node:
         inner = self.argument()
+        if accent in ("hat", "widehat") and inner in _UNIT_VECTORS:
+            return inner
+        if inner in (("i",), ("e",)):
+            inner = ("s", inner[0])
         if inner[0] != "s":
             raise Unreadable(f"\\{accent} over an expression")
         return ("s", f"{accent} {inner[1]}{self.subscript()}{self.primes()}")

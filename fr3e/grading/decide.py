@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from fr3e.grading.compare import same_form
 from fr3e.grading.exact import NotExact, exact
-from fr3e.grading.forms import Form, Value, Words
+from fr3e.grading.forms import Form, Listing, Matrix, Value, Words
 from fr3e.grading.limits import MAX_GOLD, refusal
 from fr3e.grading.normalise import clean
 from fr3e.grading.numeric import NoValue
@@ -128,7 +128,7 @@ def _by_readings(
         for answer in answers:
             try:
                 if same_form(answer, gold, oracle):
-                    return "correct", f"{_kind(answer)} equals {_kind(gold)}"
+                    return "correct", f"{rule_name(answer)} equals {rule_name(gold)}"
             except Undecided:
                 undecided = True
             except (NotExact, NoValue, Unreadable):
@@ -136,7 +136,7 @@ def _by_readings(
     if undecided:
         raise Undecided
     if answers and golds:
-        return "wrong", f"{_kind(answers[0])} differs from {_kind(golds[0])}"
+        return "wrong", f"{rule_name(answers[0])} differs from {rule_name(golds[0])}"
     if golds and all(isinstance(g, Words) for g in golds):
         return "wrong", "not the words of the gold"
     if golds:
@@ -156,5 +156,6 @@ def _same_words(answer: str, gold: str) -> bool:
     return bool(re.search("[a-z]{3}", words)) and normal_text(answer) == words and answer.count("-") == gold.count("-")
 
 
-def _kind(form: Form) -> str:
-    return type(form).__name__.lower() if not hasattr(form, "kind") else f"{form.kind}"
+def rule_name(form: Form) -> str:
+    """What the rules call the kind of `form`."""
+    return form.kind if isinstance(form, Listing | Matrix) else type(form).__name__.lower()

@@ -1,5 +1,6 @@
 """What an answer can be: the kinds that are compared, as plain data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -106,6 +107,7 @@ class Based:
 
 
 Form = Value | Listing | Region | Relation | Name | Matrix | Words | Choice | Clock | Ratio | Based
+Same = Callable[[Form, Form], bool]  # (answer, gold): whether the answer is right
 EVERYTHING = Region((Span(("neg", ("oo",)), ("oo",), (False, False)),))
 NOTHING = Listing("set", ())
 _ZERO: Node = ("n", Fraction(0))

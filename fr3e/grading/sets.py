@@ -1,12 +1,14 @@
-"""Sets of numbers as readers meet them: intervals, solved inequalities, unions, what is left without some points."""
+"""Sets of numbers as readers meet them: intervals, unions, what is left without some points or intervals."""
+
+import contextlib
 
 from fr3e.grading.forms import EVERYTHING, Form, Listing, Region, Relation, Span, Value
-from fr3e.grading.nodes import Node, symbols
+from fr3e.grading.listings import any_order
+from fr3e.grading.nodes import Node
 from fr3e.grading.numeric import NoValue
 from fr3e.grading.oracle import Oracle
 from fr3e.grading.tokens import Unreadable
-
-FLIPPED = {">": "<", "ge": "le"}
+from fr3e.grading.values import same_value
 
 
 def plain(form: Form) -> Node:
@@ -55,48 +57,33 @@ def without(region: Region, holes: list[Node]) -> Region:
     return Region(tuple(spans), region.points, region.variable)
 
 
-def relation_of(operators: list[str], sides: list[Form]) -> Form:
-    if all(op in (">", "ge") for op in operators):
-        operators, sides = [FLIPPED[op] for op in reversed(operators)], list(reversed(sides))
-    region = solved_region(operators, sides)
-    return region if region is not None else Relation(tuple(operators), tuple(sides))
-
-
-def solved_region(operators: list[str], sides: list[Form]) -> Region | None:  # noqa: PLR0911
-    """The region of an inequality in one symbol that is already solved for it, else None."""
-    if not all(isinstance(side, Value) for side in sides):
-        return None
-    nodes = [side.node for side in sides]  # type: ignore[union-attr]
-    unknown = [index for index, node in enumerate(nodes) if node[0] == "s"]
-    absolute = [i for i, node in enumerate(nodes) if node[0] == "f" and node[1] == "abs" and node[2][0] == "s"]
+def taken_away(whole: Region, away: Region) -> Region:
+    """`whole` without the intervals of `away`. Raises Unreadable where the ends are no numbers."""
+    place = Oracle(heavy=False).sign
     infinite: Node = ("oo",)
-    if len(unknown) == 1 and all(not symbols(n) for i, n in enumerate(nodes) if i not in unknown):
-        at = unknown[0]
-        name = nodes[at][1]
-        if operators == ["ne"]:
-            region = without(EVERYTHING, [nodes[1 - at]])
-            return Region(region.spans, (), name)
-        if all(op in ("<", "le") for op in operators) and len(nodes) <= 3:
-            if len(nodes) == 3 and at != 1:
-                return None
-            low = nodes[at - 1] if at > 0 else ("neg", infinite)
-            high = nodes[at + 1] if at + 1 < len(nodes) else infinite
-            closed = (at > 0 and operators[at - 1] == "le", at + 1 < len(nodes) and operators[at] == "le")
-            return Region((Span(low, high, closed),), (), name)
-        return None
-    if len(absolute) == 1 and len(nodes) == 2 and operators[0] in ("<", "le") and not symbols(nodes[1 - absolute[0]]):
-        bound, name, closed_ = nodes[1 - absolute[0]], nodes[absolute[0]][2][1], operators[0] == "le"
-        if absolute[0] == 0:
-            return Region((Span(("neg", bound), bound, (closed_, closed_)),), (), name)
-        return Region(
-            (
-                Span(("neg", infinite), ("neg", bound), (False, closed_)),
-                Span(bound, infinite, (closed_, False)),
-            ),
-            (),
-            name,
-        )
-    return None
+    spans, points = list(whole.spans), list(whole.points)
+    if points:
+        raise Unreadable("an interval taken away from single points")
+    try:
+        for gone in away.spans:
+            sides = (
+                Span(("neg", infinite), gone.low, (False, not gone.closed[0])),
+                Span(gone.high, infinite, (not gone.closed[1], False)),
+            )
+            left = [_common(span, side) for span in spans for side in sides if abs(place(side.low)) != place(side.high)]
+            points += [span.low for span in left if place(span.low) == place(span.high) and all(span.closed)]
+            spans = [span for span in left if place(span.low) < place(span.high)]
+    except NoValue as error:
+        raise Unreadable("an interval whose ends are no numbers") from error
+    return without(Region(tuple(spans), tuple(points), whole.variable), list(away.points))
+
+
+def _common(a: Span, b: Span) -> Span:
+    """What two intervals share; its ends are in the wrong order when that is nothing. Raises NoValue on symbolic ends."""
+    place = Oracle(heavy=False).sign
+    low, low_closed = max(((s.low, s.closed[0]) for s in (a, b)), key=lambda end: (place(end[0]), not end[1]))
+    high, high_closed = min(((s.high, s.closed[1]) for s in (a, b)), key=lambda end: (place(end[0]), end[1]))
+    return Span(low, high, (low_closed, high_closed))
 
 
 def combined(items: list[Form], either: bool) -> Form:
@@ -143,17 +130,13 @@ def _assigned(form: Form, variable: str | None) -> Node | None:
 
 
 def _intersection(a: Region, b: Region) -> Region | None:
-
     place = Oracle(heavy=False).sign
-    (s,), (t,) = a.spans, b.spans
+    (first,), (second,) = a.spans, b.spans
     try:
-        low, low_closed = max(((s.low, s.closed[0]), (t.low, t.closed[0])), key=lambda e: (place(e[0]), not e[1]))
-        high, high_closed = min(((s.high, s.closed[1]), (t.high, t.closed[1])), key=lambda e: (place(e[0]), e[1]))
-        if place(low) >= place(high):
-            return None
+        both = _common(first, second)
+        return Region((both,), (), a.variable) if place(both.low) < place(both.high) else None
     except NoValue:
         return None
-    return Region((Span(low, high, (low_closed, high_closed)),), (), a.variable)
 
 
 def spread(form: Form) -> Region:
@@ -194,3 +177,25 @@ def merged(region: Region, oracle: Oracle) -> Region:
                 continue
         joined.append(span)
     return Region(tuple(joined), tuple(loose), region.variable)
+
+
+def same_region(answer: Form, gold: Form, oracle: Oracle) -> bool:
+    """Whether two forms are the same set of real numbers, of which one at least is a region. May raise Undecided."""
+    try:
+        a, g = spread(answer), spread(gold)
+    except Unreadable:
+        return False
+    if a.variable and g.variable and a.variable != g.variable:
+        return False
+    with contextlib.suppress(NoValue):  # symbolic ends are compared as they stand
+        a, g = merged(a, oracle), merged(g, oracle)
+    if len(a.spans) != len(g.spans) or len(a.points) != len(g.points):
+        return False
+    return all(
+        s.closed == t.closed and oracle.same(s.low, t.low) and oracle.same(s.high, t.high)
+        for s, t in zip(a.spans, g.spans, strict=True)
+    ) and any_order(
+        [Value(point) for point in a.points],
+        [Value(point) for point in g.points],
+        lambda point, wanted: same_value(point, wanted, oracle),  # type: ignore[arg-type]
+    )

@@ -66,6 +66,7 @@ UNITS = _table()
 class Unit:
     """A product of known units: `dimension` maps base words to powers, `factor` converts to base units (None: unknown).
 
+    `needed` marks the unit of a measure in several units, whose number alone may be meant in any of them.
     A unit of which no word is known has an empty `dimension` and contradicts nothing. `lone` marks a bare letter, which may
     also be a variable.
     """
@@ -74,6 +75,7 @@ class Unit:
     lone: bool = False
     dimension: tuple[tuple[str, int], ...] = ()
     factor: Fraction | None = None
+    needed: bool = False
 
 
 def singular(word: str) -> str:
@@ -142,6 +144,9 @@ def conversion(answer: Unit | None, gold: Unit | None) -> Fraction | None:
     """What the answer's number is to be multiplied with before it is compared; None when the units contradict."""
     if gold is not None and gold.lone and answer is None:
         return None  # "2s" may be twice s: the letter cannot be missing
+    bare = answer is None or gold is None or not answer.dimension or not gold.dimension
+    if bare and any(unit is not None and unit.needed for unit in (answer, gold)):
+        return None
     if answer is None or gold is None or not answer.dimension or not gold.dimension:
         return Fraction(1)
     if answer.dimension != gold.dimension:

@@ -54,7 +54,7 @@ def normal_text(text: str) -> str:
     if re.search(r"[\\^_=<>+*/{}|]", plain):
         return ""
     plain = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", plain.lower())
-    plain = re.sub(r"^\s*(?:it is|it's|this is|they are|that is)\s+", "", plain)
+    plain = re.sub(r"^\s*(?:it is|it's|this is|they are|that is|it|they)\s+", "", plain)
     plain = re.sub(r"^\s*the [a-z]+(?: [a-z]+)? (?:is|are) (?!not\b)", "", plain)
     plain = re.sub(r"\b(first|second|third|fourth) quadrant\b", lambda m: f"quadrant {_ROMAN[m[1]]}", plain)
     plain = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", plain)

@@ -157,6 +157,8 @@ def test_explanations_are_json_and_name_the_rule() -> None:
         (r"45 \text{ hours}", "45", "minute", None, False),
         (r"0.75 \text{ hours}", "45", "minute", None, True),
         (r"166 \text{ cm}^2", "$166$", "$cm^2$", None, True),
+        (r"4.8 \text{ m/s}", "4.7", "m/s", 0.2, True),
+        (r"5.0 \text{ m/s}", "4.7", "m/s", 0.2, False),
         ("90, 90", r"$\angle A=90$,$\angle B=90$", r"^{\circ}", None, True),
     ],
 )
