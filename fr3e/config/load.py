@@ -14,7 +14,7 @@ from fr3e.files import read_yaml, write_text
 
 M = TypeVar("M", bound=BaseModel)
 ARMS = Path("config/arms")
-ARM_KEYS = {"question": str, "extends": str, "train": dict}
+ARM_KEYS = {"question": str, "subject": str, "extends": str, "train": dict}
 
 
 def merge(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
@@ -86,12 +86,12 @@ def load_scenario(source: str | Path | dict[str, Any]) -> Scenario:
 
 
 def read_arm(arm: str, arms: Path = ARMS) -> dict[str, Any]:
-    """The content of an arm's file: `question`, `extends`, `train`. Another key, or a wrong type, is a `UserError`."""
+    """The content of an arm's file: `question`, `subject`, `extends`, `train`. Another key, or a wrong type, is a `UserError`."""
     source = arms / f"{arm}.yaml"
     overlay = read_yaml(source)
     if not isinstance(overlay, dict):
         found = "nothing, the file is empty" if overlay is None else type(overlay).__name__
-        raise UserError(f"{source}: expected a mapping of question, extends and train, found {found}")
+        raise UserError(f"{source}: expected a mapping of question, subject, extends and train, found {found}")
     for key, value in overlay.items():
         if key not in ARM_KEYS:
             raise UserError(f"{source}: {key}: not an allowed key; allowed: {', '.join(ARM_KEYS)}")

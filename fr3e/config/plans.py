@@ -51,6 +51,7 @@ class ReportPlan(Section):
     methods: list[str]
     arms: list[str] = Field(default_factory=list)
     questions: dict[str, str] = Field(default_factory=dict, description="Arm -> the question it answers.")
+    subjects: dict[str, str] = Field(default_factory=dict, description="Arm -> what it varies; one panel each.")
     benchmarks: dict[str, Benchmark]
     evaluation: EvaluationConfig
     report: ReportConfig
@@ -77,7 +78,9 @@ def eval_plan(scenario: Scenario, model: str, arm: str | None, seed: int | None)
     )
 
 
-def report_plan(scenario: Scenario, with_arms: bool, questions: dict[str, str] | None = None) -> ReportPlan:
+def report_plan(
+    scenario: Scenario, with_arms: bool, questions: dict[str, str] | None = None, subjects: dict[str, str] | None = None
+) -> ReportPlan:
     """The report.yaml of a scenario; `with_arms` adds the ablation arms."""
     root = f"results/{scenario.scenario}"
     evaluated = [
@@ -101,6 +104,7 @@ def report_plan(scenario: Scenario, with_arms: bool, questions: dict[str, str] |
         methods=scenario.methods,
         arms=[arm for arm in scenario.arms if arm not in scenario.methods] if with_arms else [],
         questions=questions or {},
+        subjects=subjects or {},
         benchmarks=scenario.benchmarks,
         evaluation=scenario.evaluation,
         report=scenario.report,

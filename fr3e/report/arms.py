@@ -40,8 +40,7 @@ class Arm:
 def write_arms(plan: Path, out: Path) -> None:
     """Write `out`/arms.{csv,md,html} and `out`/arms_tokens.{pdf,png,csv} from a resolved report.yaml with arms.
 
-    Accuracy comes from verdict files, cost from trained.json, the curves from the probe columns of metrics.jsonl. Arms
-    that have not run say so. Raises `UserError` for a broken plan, verdicts or metrics file.
+    Accuracy comes from verdict files, cost from trained.json. Arms that have not run say so. Raises `UserError` for a broken plan, verdicts or metrics file.
     """
     resolved = load_report_plan(plan)
     methods = [*resolved.methods, *resolved.arms]
@@ -51,7 +50,7 @@ def write_arms(plan: Path, out: Path) -> None:
     write_text(out / "arms.csv", to_frame(resolved, arms).to_csv(index=False, lineterminator="\n"))
     write_text(out / "arms.md", tables.markdown(table))
     write_text(out / "arms.html", tables.page(table))
-    draw(resolved, runs, methods, out)
+    draw(resolved, arms, out)
 
 
 def averaged(plan: ReportPlan) -> list[str]:

@@ -1,95 +1,112 @@
 """Accuracy of every arm against the tokens it generated."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from fr3e.config.plans import ReportPlan
-from fr3e.report.curves import Band, band, column, curve
-from fr3e.report.runs import Run
-from fr3e.report.style import LOOKS, PANEL_HEIGHT, PANEL_WIDTH, SPARE, label, not_run, save, style_file
+from fr3e.report.runs import method_title
+from fr3e.report.style import LOOKS, PANEL_WIDTH, SPARE, not_run, save, style_file
+
+if TYPE_CHECKING:
+    from fr3e.report.arms import Arm
+
+COLUMNS = ["model", "subject", "method", "seeds", "tokens", "accuracy", "low", "high"]
+ACROSS = 2
+HEIGHT = 3.0
 
 
-def draw(plan: ReportPlan, runs: list[Run], methods: list[str], out: Path) -> None:
-    """Write `out`/arms_tokens.{pdf,png,csv}: one row of panels per model, one panel per probed benchmark.
+def draw(plan: ReportPlan, arms: Sequence["Arm"], out: Path) -> None:
+    """Write `out`/arms_tokens.{pdf,png,csv}: for each model a panel per subject, one point per arm at its last update.
 
-    Each line is the mean over seeds of `probe/<b>/accuracy` against `tokens_total`; bands for the compared
-    methods only: with more of them nothing can be told apart (the CSV has all).
+    Across, the tokens generated in training (mean over seeds); up, the accuracy of arms.csv's average with its interval.
+    The compared methods stand in every panel, the arms of other subjects in grey behind.
     """
     from matplotlib import pyplot
 
-    names = probed(plan, runs)
-    data: list[pd.DataFrame] = []
+    data = points(plan, arms)
+    panels = [(model, subject) for model in plan.models for subject in _subjects(plan, data, model)]
+    rows = -(-len(panels) // ACROSS)
     with pyplot.style.context(style_file()):
         figure, grid = pyplot.subplots(
-            len(plan.models),
-            max(1, len(names)),
-            figsize=(PANEL_WIDTH * max(1, len(names)), (PANEL_HEIGHT + 0.5) * len(plan.models) + 0.6),
-            squeeze=False,
-            sharey="row",
+            rows, ACROSS, figsize=(PANEL_WIDTH * ACROSS, HEIGHT * rows), squeeze=False, sharex=True, sharey=True
         )
-        for axes_row, (model, title) in zip(grid, plan.models.items(), strict=True):
-            for axes, name in zip(axes_row, names or [""], strict=True):
-                if name:
-                    data += _panel(axes, plan, [run for run in runs if run.model == model], methods, name)
-                if not axes.lines:
-                    not_run(axes)
-                axes.set_title(f"{title}: {plan.benchmarks[name].title}" if name else title)
-            axes_row[0].set_ylabel("accuracy, per cent")
-        handles = {
-            text: line for axes in grid.flat for line, text in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        if handles:
-            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
-        columns = ["model", "benchmark", "method", "seeds", "tokens", "mean", "low", "high"]
-        save(figure, pd.concat(data) if data else pd.DataFrame(columns=columns), out, "arms_tokens")
+        for axes, panel in zip(grid.flat, [*panels, *[None] * (rows * ACROSS - len(panels))], strict=True):
+            if panel is None:
+                axes.set_visible(False)
+                continue
+            model, subject = panel
+            title = subject[:1].upper() + subject[1:]
+            title = title if len(plan.models) == 1 else ": ".join(filter(None, [plan.models[model], title]))
+            of_model = data[data["model"] == model]
+            if of_model.empty:
+                not_run(axes, title)
+                continue
+            _panel(axes, of_model, subject, plan.report.comparison)
+            axes.set_title(title)
+        for axes in grid[:, 0]:
+            axes.set_ylabel("accuracy, per cent")
+        save(figure, data, out, "arms_tokens")
 
 
-def probed(plan: ReportPlan, runs: list[Run]) -> list[str]:
-    """Benchmarks that the runs probe, in the plan's order."""
-    there = {key.split("/")[1] for run in runs for row in run.rows for key in row if key.startswith("probe/")}
-    return [name for name in plan.benchmarks if name in there]
-
-
-def _panel(axes: Any, plan: ReportPlan, runs: list[Run], methods: list[str], name: str) -> list[pd.DataFrame]:
-    """Lines of one model's runs on one benchmark, and the numbers behind them."""
-    frames = []
-    for method in methods:
-        chosen = [run for run in runs if run.method == method]
-        curves = [curve(run, column(f"probe/{name}/accuracy"), "tokens") for run in chosen]
-        line = band(curves, "tokens", plan.report.confidence)
-        if line is None or not len(line.x):
-            continue
-        style = _look(method, methods)
-        axes.plot(line.x, 100 * line.mean, label=label(method, line.seeds), **style)
-        if method in plan.report.comparison and line.seeds > 1:
-            axes.fill_between(line.x, 100 * line.low, 100 * line.high, color=style["color"], alpha=0.15, lw=0)
-        frames.append(_frame(line, chosen[0].model, name, method))
-    if frames:
-        axes.set_xlabel("generated tokens")
-        axes.set_xlim(left=0)
-    return frames
-
-
-def _look(method: str, methods: list[str]) -> dict[str, Any]:
-    """As in other figures, but a table of arms may be longer than the list of looks: then dashes shift against colours."""
-    if method in LOOKS:
-        return LOOKS[method]
-    turn, place = divmod([name for name in methods if name not in LOOKS].index(method), len(SPARE))
-    return SPARE[place] | {name: SPARE[(place + turn) % len(SPARE)][name] for name in ("linestyle", "marker")}
-
-
-def _frame(line: Band, model: str, name: str, method: str) -> pd.DataFrame:
-    return pd.DataFrame(
+def points(plan: ReportPlan, arms: Sequence["Arm"]) -> pd.DataFrame:
+    """One row per arm that has run: tokens, accuracy in per cent with its interval."""
+    rows = [
         {
-            "model": model,
-            "benchmark": name,
-            "method": method,
-            "seeds": line.seeds,
-            "tokens": line.x,
-            "mean": line.mean,
-            "low": line.low,
-            "high": line.high,
+            "model": arm.model,
+            "subject": "" if arm.method in plan.report.comparison else plan.subjects.get(arm.method, "other"),
+            "method": arm.method,
+            "seeds": len([seed for seed in arm.seeds if seed is not None]),
+            "tokens": arm.costs["tokens_total"].value,
+            **dict(zip(("accuracy", "low", "high"), (100 * bound for bound in arm.average), strict=True)),
         }
-    )
+        for arm in arms
+        if arm.method != "base"
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS).dropna(subset=["tokens", "accuracy"])
+
+
+def _subjects(plan: ReportPlan, data: pd.DataFrame, model: str) -> list[str]:
+    """The subjects of a model's arms in the plan's order; one empty subject where no arm but the compared has run."""
+    there = set(data.loc[data["model"] == model, "subject"]) - {""}
+    ordered = [plan.subjects.get(arm, "other") for arm in [*plan.methods, *plan.arms]]
+    return [subject for subject in dict.fromkeys(ordered) if subject in there] or [""]
+
+
+def _panel(axes: Any, data: pd.DataFrame, subject: str, comparison: Sequence[str]) -> None:
+    """The compared methods and the subject's arms in colour, best first in the legend; all others in grey."""
+    shown = data["subject"].isin([subject, ""])
+    axes.scatter(data.loc[~shown, "tokens"], data.loc[~shown, "accuracy"], s=9, color="#C8C8C8", lw=0)
+    spare = iter(SPARE)
+    looks = {row["method"]: LOOKS.get(row["method"]) or next(spare) for row in data[shown].to_dict("records")}
+    for row in data[shown].sort_values("accuracy", ascending=False).to_dict("records"):
+        look = looks[row["method"]]
+        spread = [[row["accuracy"] - row["low"]], [row["high"] - row["accuracy"]]]
+        axes.errorbar(
+            row["tokens"],
+            row["accuracy"],
+            yerr=spread,
+            fmt=look["marker"],
+            color=look["color"],
+            ms=5 if row["method"] in comparison else 4.5,
+            elinewidth=0.8,
+            label=f"{method_title(row['method'])}  {row['accuracy']:.1f}",
+        )
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(_round_ticks())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: f"{tokens / 1e6:g} M"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_xlabel("tokens generated in training")
+    axes.tick_params(labelbottom=True)
+    # Beside the dearest arm, whose interval may reach down to the axis.
+    axes.legend(loc="lower right", bbox_to_anchor=(0.94, 0.0), fontsize=6.5, handletextpad=0.2, labelspacing=0.3)
+
+
+def _round_ticks() -> Any:
+    from matplotlib.ticker import LogLocator
+
+    return LogLocator(subs=(1.0, 2.0, 5.0))

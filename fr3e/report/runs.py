@@ -90,7 +90,18 @@ def hardware_words(value: Any) -> str:
     return ", ".join(filter(None, parts))
 
 
-TITLES = {"fr3e": "FR3E", "grpo_pp": "GRPO++", "grpo": "GRPO", "base": "Base model", "vineppo": "VinePPO"}
+TITLES = {
+    "fr3e": "FR3E",
+    "grpo_pp": "GRPO++",
+    "grpo": "GRPO",
+    "base": "Base model",
+    "vineppo": "VinePPO",
+    "grpo_pp_n4": "GRPO++, n = 4",
+    "grpo_pp_token_matched": "GRPO++, FR3E's tokens",
+    "fr3e_per_prompt_budget": "FR3E, 16 rollouts per prompt",
+    "fr3e_token_matched": "FR3E, GRPO++'s tokens",
+    "entropy_tokens_80_20": "GRPO++, top 20 % of tokens",
+} | {f"{letter}{n}": f"{letter.upper()} = {n}" for letter in "km" for n in (1, 2, 4, 8, 16)}
 
 
 def method_title(method: str) -> str:

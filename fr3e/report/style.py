@@ -27,6 +27,8 @@ SPARE = [
     {"color": "#CC79A7", "linestyle": (0, (1, 1)), "marker": "v"},
     {"color": "#56B4E9", "linestyle": (0, (3, 1, 1, 1)), "marker": "P"},
     {"color": "#444444", "linestyle": (0, (7, 3)), "marker": "X"},
+    {"color": "#D55E00", "linestyle": (0, (4, 1, 1, 1)), "marker": "<"},
+    {"color": "#7B5EA7", "linestyle": (0, (2, 2)), "marker": ">"},
 ]
 
 

@@ -25,6 +25,7 @@ def root(tmp_path_factory) -> Path:
         "methods": METHODS,
         "arms": ARMS,
         "questions": {"random_anchors": "Chance?"},
+        "subjects": {"random_anchors": "anchors", "no_alpha": "alpha"},
     }
     values["evaluated"] = [e for e in values["evaluated"] if e["model"] == "a" or e["method"] in ("base", *METHODS)]
     plan.write_text(yaml.safe_dump(values, sort_keys=False))
@@ -94,13 +95,14 @@ def test_what_has_not_run_says_so(root, table):
     assert len(rows) == 1 and rows[0].count("not run") == 7
 
 
-def test_curves_are_against_generated_tokens(root):
-    curves = pd.read_csv(root / "out" / "arms_tokens.csv")
-    assert set(curves["method"]) == {"grpo_pp", "fr3e", "random_anchors"} and set(curves["benchmark"]) == {"easy"}
-    fr3e = curves[curves["method"] == "fr3e"].sort_values("tokens")
-    assert fr3e["tokens"].tolist() == [0, 10_000, 20_000]
-    # Seeds differ by .1, so their mean is .05 above seed 0: .2 + .7 u / 40 + .05.
-    assert fr3e["mean"].tolist() == pytest.approx([0.25, 0.425, 0.6])
+def test_points_are_last_updates_against_generated_tokens(root, table):
+    points = pd.read_csv(root / "out" / "arms_tokens.csv", keep_default_na=False).set_index("method")
+    # What has not run (no_alpha, model b) has no point; the compared methods belong to every panel.
+    assert points["subject"].to_dict() == {"grpo_pp": "", "fr3e": "", "random_anchors": "anchors"}
+    assert points.loc["fr3e", "tokens"] == pytest.approx(2_000_000.5)
+    row = table.loc[("a", "fr3e", "accuracy", "average")]
+    for column, name in (("accuracy", "value"), ("low", "low"), ("high", "high")):
+        assert points.loc["fr3e", column] == pytest.approx(row[name].item(), rel=1e-5)
     for ending, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
         assert (root / "out" / f"arms_tokens.{ending}").read_bytes().startswith(magic)
 

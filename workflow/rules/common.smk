@@ -74,9 +74,13 @@ wildcard_constraints:
     benchmark="|".join(BENCHMARKS),
 
 
-def question(arm):
-    """The question an arm answers, as its file says."""
-    return read_yaml(f"config/arms/{arm}.yaml").get("question", "")
+def of_arms(key):
+    """What the arms' own files say under `key`: the question they answer, the subject they vary."""
+    files = {
+        arm: read_yaml(f"config/arms/{arm}.yaml")
+        for arm in [*SCENARIO.methods, *SCENARIO.arms]
+    }
+    return {arm: content[key] for arm, content in files.items() if content.get(key)}
 
 
 def plan_values(name):
@@ -103,8 +107,9 @@ def plan_values(name):
     if kind == "eval":
         model, arm, seed = RUNS.get(what) or (BASES[what], None, None)
         return eval_plan(SCENARIO, model, arm, seed).model_dump(mode="json")
-    questions = {arm: question(arm) for arm in [*SCENARIO.methods, *SCENARIO.arms]}
-    return report_plan(SCENARIO, name == "report-arms", questions).model_dump(
+    with_arms = name == "report-arms"
+    subjects = of_arms("subject") if with_arms else {}
+    return report_plan(SCENARIO, with_arms, of_arms("question"), subjects).model_dump(
         mode="json"
     )
 
