@@ -87,15 +87,21 @@ def _arm(plan: ReportPlan, results: Results, runs: list[Run], model: str, method
         seeds=max((result.seeds for result in ran), key=len, default=()),
         average=NOTHING if blocks is None else mean_interval(blocks, confidence, draws),
         scores={n: NOTHING if result is None else result.estimate(confidence, draws) for n, result in found.items()},
-        costs={name: _cost(of(runs, model, method), name) for name in ("tokens_total", "seconds")},
+        costs=_costs([run for run in of(runs, model, method) if run.trained is not None]),
         differences=differences,
         files={name: result.files for name, result in found.items() if result is not None},
     )
 
 
-def _cost(runs: list[Run], name: str) -> Estimate:
-    """Mean over seeds of a field of trained.json, with the smallest and the largest."""
-    values = [float(run.trained[name]) for run in runs if run.trained is not None]
+def _costs(runs: list[Run]) -> dict[str, Estimate]:
+    """Prompts per update (metrics.jsonl), tokens and seconds of training (trained.json) of whole runs."""
+    prompts = [float(np.mean([row.get("prompts/sampled", 0) for row in run.updates])) for run in runs]
+    trained = {name: [float((run.trained or {})[name]) for run in runs] for name in ("tokens_total", "seconds")}
+    return {name: _range(values) for name, values in ({"prompts": prompts} | trained).items()}
+
+
+def _range(values: list[float]) -> Estimate:
+    """Mean over seeds, with the smallest and the largest."""
     return Estimate(float(np.mean(values)), min(values), max(values)) if values else NOTHING
 
 
@@ -146,6 +152,7 @@ def layout(plan: ReportPlan, arms: list[Arm]) -> tables.Table:
         tables.Column("Average", [f"{len(names)} {kind}"]),
         *(tables.Column(f"− {method_title(control)}", ["of the average, points"]) for control in CONTROLS),
         *(tables.Column(benchmark.title) for benchmark in plan.benchmarks.values()),
+        tables.Column("Prompts", ["per update"]),
         tables.Column("Tokens", ["generated, M"]),
         tables.Column("Seconds", ["wall time"]),
     ]
@@ -154,7 +161,7 @@ def layout(plan: ReportPlan, arms: list[Arm]) -> tables.Table:
         title="Ablations.",
         caption=(
             f"Per cent right, scenario {plan.scenario}, mean over seeds with the {plan.report.confidence:.0%} interval; "
-            "differences are paired by problem and bold only where their interval excludes 0. Tokens and seconds are "
+            "differences are paired by problem and bold only where their interval excludes 0. Prompts, tokens and seconds are "
             "training's, means over seeds; probes are not counted in tokens."
         ),
         corner="Arm",
@@ -169,7 +176,11 @@ def _table_row(arm: Arm) -> tables.Row:
     label = method_title(arm.method) + (f" ({seeds} seed{'s' if seeds != 1 else ''})" if seeds else "")
     cells = [_score(arm.average), *(_difference(arm, control) for control in CONTROLS)]
     cells += [_score(estimate) for estimate in arm.scores.values()]
-    cells += [_cost_cell(arm, "tokens_total", 1e6, ".2f"), _cost_cell(arm, "seconds", 1, ".0f")]
+    cells += [
+        _cost_cell(arm, "prompts", 1, ".1f"),
+        _cost_cell(arm, "tokens_total", 1e6, ".2f"),
+        _cost_cell(arm, "seconds", 1, ".0f"),
+    ]
     return tables.Row(label, cells)
 
 

@@ -44,7 +44,7 @@ def root(tmp_path_factory) -> Path:
 def write_metrics(run: Path, rate: float, seed: int) -> None:
     run.mkdir(parents=True)
     rows = [
-        {"update": u, "tokens_total": 1000 * u}
+        {"update": u, "tokens_total": 1000 * u, "prompts/sampled": 24 * (u % 2)}  # a round every second update
         | ({"probe/easy/accuracy": 0.2 + rate * u / 40 + 0.1 * seed} if u % 10 == 0 else {})
         for u in range(21)
     ]
@@ -74,7 +74,7 @@ def test_costs_come_from_trained_json(root, table):
     line = next(
         line for line in (root / "out" / "arms.md").read_text().splitlines() if line.startswith("| FR3E (2 seeds)")
     )
-    assert line.endswith("| 2.00 | 60 |")
+    assert line.endswith("| 12.0 | 2.00 | 60 |")
 
 
 def test_differences_to_both_controls(root, table):
@@ -92,7 +92,7 @@ def test_what_has_not_run_says_so(root, table):
     assert np.isnan(table.loc[("a", "no_alpha", "accuracy", "average"), "value"])
     assert ("b", "random_anchors") not in {key[:2] for key in table.index}  # not planned: no row
     rows = [line for line in (root / "out" / "arms.md").read_text().splitlines() if line.startswith("| no alpha")]
-    assert len(rows) == 1 and rows[0].count("not run") == 7
+    assert len(rows) == 1 and rows[0].count("not run") == 8
 
 
 def test_points_are_last_updates_against_generated_tokens(root, table):
