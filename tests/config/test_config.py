@@ -109,7 +109,7 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, content: str, foun
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("trian: {}", ["a.yaml: trian", "allowed: question, extends, train"]),
+        ("trian: {}", ["a.yaml: trian", "allowed: question, subject, extends, train"]),
         ("train: [1]", ["a.yaml: train", "expected dict", "[1]"]),
         ("extends: 5", ["a.yaml: extends", "expected str", "5"]),
         ("train: {optim: {lr: -1}}", ["a.yaml: train.optim.lr", "greater than 0", "-1"]),
