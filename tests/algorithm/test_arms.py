@@ -59,7 +59,7 @@ def test_every_arm_resolves_for_every_model(scenario) -> None:
 @pytest.mark.parametrize("arm", NAMES)
 def test_every_arm_asks_one_question(arm: str) -> None:
     content = read_yaml(ARMS / f"{arm}.yaml")
-    assert set(content) <= {"question", "extends", "train"}
+    assert set(content) <= {"question", "subject", "extends", "train"}
     assert content["question"].endswith("?")
     assert "\n" not in content["question"]
 
