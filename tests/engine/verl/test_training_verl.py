@@ -5,7 +5,6 @@ faults that must not hang it. One session trains all runs, in the order of the f
 import math
 import os
 import signal
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -60,19 +59,20 @@ class Runs:
 def fr3e(materials: Materials) -> Runs:
     """FR3E on two ranks: an FSDP worker is killed after update 3; resumed, the run gets SIGTERM in update 5; then to its end."""
     run, out = small_run(materials, "fr3e", ranks=2), materials.folder / "fr3e"
-    first = Attempt(run, out)
-    first.wait_for(3)
+    first = Attempt(run, out, hold=3)
+    first.wait_until_held()
     session = first.session()
     facts: dict[str, Any] = {"before": len(of_session(session))}
     first.find("ray::WorkerDict").kill()
+    first.release()
     ended = {"dead worker": first.end(limit=300)}
     facts |= {"saved": saved(out), "rows": first.rows(), "left": of_session(session)}
     ended["other ranks"] = Attempt(small_run(materials, "fr3e", ranks=1), out).end(limit=120)
-    second = Attempt(run, out)
-    second.wait_for(4)
-    time.sleep(1)  # past the checkpoint of update 4, into update 5
+    second = Attempt(run, out, hold=5)
+    second.wait_until_held()
     session = second.session()
-    second.process.terminate()
+    second.terminate()
+    second.release()
     ended["stopped"] = second.end(limit=200)
     facts |= {"saved after stop": saved(out), "rows until stop": second.rows(), "left after stop": of_session(session)}
     ended["resumed"] = Attempt(run, out).end()
@@ -84,27 +84,26 @@ def grpo_pp(materials: Materials) -> Runs:
     """GRPO++ on one rank: the disk is full at the checkpoint of update 4; resumed, with approximate entropies, vLLM hangs
     after update 3; resumed again, the gradient is NaN."""
     run, out = small_run(materials, "grpo_pp", ranks=1), materials.folder / "grpo_pp"
-    first = Attempt(run, out)
-    first.wait_for(1)
+    first = Attempt(run, out, hold=1)
+    first.wait_until_held()
     actor = state.folder_of(out / "checkpoint", 4) / "actor"
     actor.mkdir(parents=True)
     (actor / "optim_world_size_1_rank_0.pt").symlink_to("/dev/full")
+    first.release()
     ended = {"full disk": first.end()}
     facts: dict[str, Any] = {"saved after full disk": saved(out), "rows after full disk": first.rows()}
 
     approximate = small_run(materials, "grpo_pp", ranks=1, verl={"entropy": "topk"})
-    second = Attempt(approximate, out, {"FR3E_STALL_SECONDS": "90"})
-    second.wait_for(3)
+    second = Attempt(approximate, out, hold=3, environment={"FR3E_STALL_SECONDS": "90"})
+    second.wait_until_held()
     session = second.session()
     second.find("EngineCore").send_signal(signal.SIGSTOP)
+    second.release()
     ended["hung server"] = second.end(limit=400)
     facts |= {"saved after hung server": saved(out), "left": of_session(session), "approximate": batch(out, 3)}
     facts["rows of the second"] = read_rows(second.base.with_suffix(".metrics.jsonl"))
 
-    here = str(Path(__file__).parent)
-    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-    third = Attempt(run, out, {"VERL_USE_EXTERNAL_MODULES": "verl_fault_nan", "PYTHONPATH": path})
-    ended["nan"] = third.end()
+    ended["nan"] = Attempt(run, out, modules=("verl_hold", "verl_fault_nan")).end()
     facts["saved after nan"] = saved(out)
     return Runs(run, out, ended, facts)
 

@@ -112,11 +112,13 @@ class Ended:
 
 @dataclass
 class Attempt:
-    """`fr3e train` in its own process."""
+    """`fr3e train` in its own process, which waits after the update `hold` until `release`. `modules` are loaded into verl."""
 
     run: RunConfig
     out: Path
+    hold: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    modules: tuple[str, ...] = ("verl_hold",)
 
     def __post_init__(self) -> None:
         self.out.mkdir(parents=True, exist_ok=True)
@@ -124,7 +126,13 @@ class Attempt:
         self.base = self.out / "attempts" / str(number)
         run_file = self.out / f"run-{number}.yaml"
         dump(self.run, run_file)
-        environment = os.environ | {"FR3E_KEEP_BATCHES": "1", "FR3E_STALL_SECONDS": "600"} | self.environment
+        self.gate = self.base.with_suffix(".hold")
+        if self.hold is not None:
+            self.gate.parent.mkdir(exist_ok=True)
+            self.gate.write_text(str(self.hold))
+        path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+        environment = os.environ | {"VERL_USE_EXTERNAL_MODULES": ",".join(self.modules), "PYTHONPATH": path}
+        environment |= {"FR3E_KEEP_BATCHES": "1", "FR3E_STALL_SECONDS": "600"} | self.environment
         self.said = self.out / f"said-{number}.txt"
         with open(self.said, "wb") as said:
             self.process = subprocess.Popen(
@@ -140,14 +148,24 @@ class Attempt:
         """Updates whose metrics row this attempt has written."""
         return [int(row["update"]) for row in read_rows(self.base.with_suffix(".metrics.jsonl"))]
 
-    def wait_for(self, update: int) -> None:
-        """Wait for an update's row."""
+    def wait_until_held(self) -> None:
+        """Wait for the row of the update after which the attempt waits."""
         limit = time.monotonic() + START_LIMIT + STEP_LIMIT
-        while update not in self.rows():
+        while self.hold not in self.rows():
             if self.process.poll() is not None or time.monotonic() > limit:
                 self.stop()
-                raise AssertionError(f"no row of update {update}: {self.text()[-2000:]}\n{self.log()[-6000:]}")
+                raise AssertionError(f"no row of update {self.hold}: {self.text()[-2000:]}\n{self.log()[-6000:]}")
             time.sleep(0.1)
+
+    def release(self) -> None:
+        """Let the attempt go on."""
+        self.gate.unlink()
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the command, and wait until it has been taken in."""
+        self.process.terminate()
+        while not self.base.with_suffix(".stop").exists() and self.process.poll() is None:
+            time.sleep(0.05)
 
     def session(self) -> int:
         """Session of the attempt's processes: Ray's and vLLM's are all of it."""
