@@ -109,11 +109,17 @@ def mean_interval(
 
     `values` holds one [N, P_b] array per benchmark with the same N seeds in the same order: a draw resamples seeds once
     for all benchmarks, and problems within each. One benchmark is a list of one. Different N raise ValueError.
+
+    One benchmark that nothing or everything solves gets Wilson's bounds over its problems: equal values resampled stay
+    equal, and an interval without width would claim certainty.
     """
     blocks = _blocks(values)
     point = float(np.mean([block.mean() for block in blocks]))
-    if min(block.shape[1] for block in blocks) < 2:
+    problems = min(block.shape[1] for block in blocks)
+    if problems < 2:
         return Estimate(point, float("nan"), float("nan"))
+    if len(blocks) == 1 and point in (0.0, 1.0):
+        return wilson(round(point * problems), problems, confidence)
     _, low, high = _resampled([blocks], confidence, draws, seed)
     return Estimate(point, low, high)
 

@@ -31,7 +31,7 @@ class Result:
         return solved(self.correct_NPG)
 
     def estimate(self, confidence: float, draws: int) -> Estimate:
-        """Mean and interval: Wilson for a single greedy run, else the bootstrap over problems (and seeds)."""
+        """Mean and interval: Wilson for a single greedy run, else `mean_interval` over problems (and seeds)."""
         if self.correct_NPG.shape[0] == 1 and self.correct_NPG.shape[2] == 1:
             return wilson(int(self.correct_NPG.sum()), self.correct_NPG.shape[1], confidence)
         return mean_interval([self.values_NP], confidence, draws)

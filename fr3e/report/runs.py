@@ -101,7 +101,11 @@ TITLES = {
     "fr3e_per_prompt_budget": "FR3E, 16 rollouts per prompt",
     "fr3e_token_matched": "FR3E, GRPO++'s tokens",
     "entropy_tokens_80_20": "GRPO++, top 20 % of tokens",
-} | {f"{letter}{n}": f"{letter.upper()} = {n}" for letter in "km" for n in (1, 2, 4, 8, 16)}
+}
+for _letter in "km":
+    for _n in (1, 2, 4, 8, 16):
+        TITLES[f"{_letter}{_n}"] = f"{_letter.upper()} = {_n}"
+        TITLES[f"{_letter}{_n}_same_prompts"] = f"{_letter.upper()} = {_n}, FR3E's prompts"
 
 
 def method_title(method: str) -> str:

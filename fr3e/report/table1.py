@@ -299,7 +299,8 @@ def _notes(plan: ReportPlan) -> list[str]:
     notes = [
         "n problems, k samples per problem. The bounds stand in brackets where an interval is lopsided.",
         f"Intervals: bootstrap over problems and training seeds ({plan.report.bootstrap_draws} draws); Wilson for a "
-        "single greedy run. With one seed an interval says nothing about other seeds.",
+        "single greedy run, and over the problems where none or all are solved. With one seed an interval says nothing "
+        "about other seeds.",
         f"{count} comparisons per model: at {confidence:.0%} about {count * (1 - confidence):.1f} of them exclude 0 by "
         "chance where there is no difference; table1.csv has Holm-adjusted p-values.",
         "Average: unweighted mean over the benchmarks, only where all of them ran.",

@@ -109,6 +109,13 @@ def test_sizes_of_the_sweeps(scenario) -> None:
         assert training(scenario, arm, model, ARMS).fr3e.rollouts_per_state == int(arm[1:])
 
 
+@pytest.mark.parametrize("sweep", ["k1", "k8", "m4", "m16"])
+def test_arms_with_fr3es_prompts_differ_from_their_sweep_in_the_groups_alone(sweep: str) -> None:
+    demo = load_scenario(ROOT / "config" / "demo.yaml")
+    ours, other = (flat(training(demo, arm, "toy", ARMS).model_dump()) for arm in (f"{sweep}_same_prompts", sweep))
+    assert {key for key in ours if ours[key] != other[key]} == {"accum.groups_per_update"}
+
+
 def test_fr3e_and_the_baseline_train_on_equally_many_rows(scenario) -> None:
     rows = set()
     for arm in ("fr3e", "grpo_pp"):

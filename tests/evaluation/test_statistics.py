@@ -49,6 +49,17 @@ def test_pass_at_k_of_many_samples_does_not_overflow():
     assert statistics.pass_at_k(correct, 512) == pytest.approx(expected, rel=1e-9)
 
 
+def test_nothing_solved_is_not_certainty():
+    # 3 seeds, 50 problems, all 0: every resample is 0. Wilson over the problems: z^2 / (n + z^2) = 3.8415 / 53.8415.
+    estimate = statistics.mean_interval([np.zeros((3, 50))], draws=200)
+    assert estimate == pytest.approx((0.0, 0.0, 3.8415 / 53.8415), abs=1e-5)
+    everything = statistics.mean_interval([np.ones((3, 50))], draws=200)
+    assert everything == pytest.approx((1.0, 50 / 53.8415, 1.0), abs=1e-5)
+    # A resample of the average over benchmarks has width as long as one of them has.
+    mixed = np.tile([0.0, 1.0], (3, 25))
+    assert statistics.mean_interval([np.zeros((3, 50)), mixed], draws=200).low > 0
+
+
 def test_wilson_by_its_formula():
     # Wilson 1927: centre (p + z^2/2n) / (1 + z^2/n), half z sqrt(p(1-p)/n + z^2/4n^2) / (1 + z^2/n); 25 of 40.
     z, p, n = 1.959963984540054, 25 / 40, 40

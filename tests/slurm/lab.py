@@ -13,6 +13,8 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -210,3 +212,20 @@ class SlurmLab:
         for name in ("slurm.conf", "gres.conf"):
             (SYSTEM / name).unlink(missing_ok=True)
             (SYSTEM / name).symlink_to(folder / name)
+
+
+def main(command: list[str]) -> int:
+    """Run one command with a cluster up: `python -m tests.slurm.lab snakemake --profile slurm … all`; its exit code."""
+    if reason := missing():
+        sys.exit(reason)
+    with tempfile.TemporaryDirectory(prefix="slurm") as folder:
+        lab = SlurmLab(Path(folder))
+        try:
+            lab.up()
+            return subprocess.run(command, env=lab.environment, check=False).returncode
+        finally:
+            lab.down()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

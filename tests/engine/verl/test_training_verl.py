@@ -5,6 +5,7 @@ faults that must not hang it. One session trains all runs, in the order of the f
 import math
 import os
 import signal
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from fr3e.engine.verl import state
 from fr3e.engine.verl.export import export, merged
 from fr3e.engine.verl.metrics import read_rows
 from fr3e.engine.verl.rollout import TOP
-from fr3e.engine.verl.stopping import PREEMPTED
+from fr3e.engine.verl.stopping import JOB_END, PREEMPTED
 from fr3e.evaluation.prompts import stop_ids
 from fr3e.exploration.explore import base_anchors
 from fr3e.exploration.records import Means, Rollout, StateGroup
@@ -82,7 +83,7 @@ def fr3e(materials: Materials) -> Runs:
 @pytest.fixture(scope="session")
 def grpo_pp(materials: Materials) -> Runs:
     """GRPO++ on one rank: the disk is full at the checkpoint of update 4; resumed, with approximate entropies, vLLM hangs
-    after update 3; resumed again, the gradient is NaN."""
+    after update 3; resumed again, its job is about to end; resumed once more, the gradient is NaN."""
     run, out = small_run(materials, "grpo_pp", ranks=1), materials.folder / "grpo_pp"
     first = Attempt(run, out, hold=1)
     first.wait_until_held()
@@ -103,6 +104,8 @@ def grpo_pp(materials: Materials) -> Runs:
     facts |= {"saved after hung server": saved(out), "left": of_session(session), "approximate": batch(out, 3)}
     facts["rows of the second"] = read_rows(second.base.with_suffix(".metrics.jsonl"))
 
+    ended["job end"] = Attempt(run, out, environment={JOB_END: str(time.time() + 30)}).end()
+    facts["saved at job end"] = saved(out)
     ended["nan"] = Attempt(run, out, modules=("verl_hold", "verl_fault_nan")).end()
     facts["saved after nan"] = saved(out)
     return Runs(run, out, ended, facts)
@@ -167,6 +170,15 @@ def test_sigterm_is_followed_by_the_checkpoint_of_the_update_under_way(fr3e: Run
     assert fr3e.facts["rows until stop"][-1] == 5 and fr3e.facts["saved after stop"] == [4, 5]
     assert fr3e.facts["left after stop"] == []
     assert read_json(fr3e.out / "attempts" / "3.json")["resumed_from"] == 5
+
+
+def test_a_job_about_to_end_begins_no_further_update(grpo_pp: Runs) -> None:
+    # With 30 s left when the attempt starts there is never time for one more update and its margin of 60 s.
+    assert (
+        grpo_pp.ended["job end"].code == PREEMPTED and "start the same command again" in grpo_pp.ended["job end"].said
+    )
+    assert grpo_pp.facts["saved after hung server"] == [2] and grpo_pp.facts["saved at job end"] == [2, 3]
+    assert "the checkpoint of update 3 is written" in (grpo_pp.out / "attempts" / "3.log").read_text(errors="replace")
 
 
 def test_carried_groups_are_trained_or_still_waiting_after_a_resume(fr3e: Runs) -> None:
@@ -373,7 +385,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_it_usable(grpo_pp: Runs) -> No
 def test_a_nan_gradient_ends_the_run_and_saves_nothing_of_it(grpo_pp: Runs) -> None:
     ended = grpo_pp.ended["nan"]
     assert ended.code == 2 and "not finite" in ended.said and "can be resumed from" in ended.said
-    assert grpo_pp.facts["saved after nan"] == grpo_pp.facts["saved after hung server"]
+    assert grpo_pp.facts["saved after nan"] == grpo_pp.facts["saved at job end"]
 
 
 def test_data_without_a_gradient_ends_the_run_with_the_counts(degenerate: Ended) -> None:
