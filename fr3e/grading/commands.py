@@ -195,6 +195,7 @@ class Commands(Stream):
             inner = ("s", inner[0])
         if inner[0] != "s":
             raise Unreadable(f"\\{accent} over an expression")
+        accent = "vec" if accent == "overrightarrow" else accent
         return ("s", f"{accent} {inner[1]}{self.subscript()}{self.primes()}")
 
     def argument(self) -> Node:

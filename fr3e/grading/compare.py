@@ -10,7 +10,7 @@ from fr3e.grading.matrices import same_matrix
 from fr3e.grading.nodes import Node, symbols
 from fr3e.grading.oracle import Oracle
 from fr3e.grading.read import read
-from fr3e.grading.relations import same_relation
+from fr3e.grading.relations import same_relation, values_of
 from fr3e.grading.sets import same_region
 from fr3e.grading.values import same_value
 from fr3e.grading.vectors import same_vector
@@ -23,6 +23,8 @@ def same_form(answer: Form, gold: Form, oracle: Oracle) -> bool:  # noqa: PLR091
     same = partial(same_form, oracle=oracle)
     if isinstance(gold, Relation):
         return same_relation(answer, gold, same, oracle)
+    if isinstance(answer, Relation) and isinstance(gold, Region | Listing) and (span := values_of(answer)) is not None:
+        return same_region(span, gold, oracle)
     if isinstance(answer, Relation) and not isinstance(gold, Listing):
         side = defined(answer, same)
         if side is not None and same(side, gold):

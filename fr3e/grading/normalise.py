@@ -148,6 +148,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?s)^(?!.*\\begin)(.*[)\]])\s*\^\s*\{?\s*(?:T|\\top|\\text\s*\{\s*T\s*\})\s*\}?\s*$", r"\1"),
         (r"\\text\s*\{\s*[,;]?\s*\(?\s*(?:since|because|for (?:all|any|every|each|some|integers?))\b.*$", ""),
         (r"(?<=[^|:,;\s])\s*[,;]?\s*(?:\\text\s*\{[ ,(]*(?:where|with|for)?\s*\}\s*)?\(?\b[kmn]\s*\\in\s*\\mathbb\{?[ZN]\}?[)\s]*$", ""),
+        (r"^\s*(?:\\text\s*\{\s*)?([A-Z]{2,6})\s*\}?\s*=\s*(?:\\text\s*\{\s*)?([A-Z]{2,6})\s*\}?\s*$", r"\1=\2"),
+        (r"(?<=[\d}])(\s*\\text\s*\{\s*(?:days?|hours?|hrs?|minutes?|mins?|feet|foot|ft|yards?|pounds?|lbs?|gallons?))\s+and\s*\}(?=\s*\d)", r"\1} "),
         (r"<=|=<", r" \\le "),
         (r">=|=>", r" \\ge "),
         (r"!=|<>|=/=", r" \\ne "),

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from fr3e.grading.definitions import assignment, defined, function_like, named, solved
 from fr3e.grading.exact import NotExact, exact
-from fr3e.grading.forms import Form, Name, Region, Relation, Same, Value
+from fr3e.grading.forms import Form, Name, Region, Relation, Same, Span, Value
 from fr3e.grading.nodes import Node, renamed, symbols
 from fr3e.grading.numeric import points
 from fr3e.grading.oracle import Oracle
@@ -27,6 +27,26 @@ def same_relation(answer: Form, gold: Relation, same: Same, oracle: Oracle) -> b
     if len(gold.sides) == 2 and _inequality(answer, gold, oracle):
         return True
     return all(same(a, g) for a, g in zip(answer.sides, gold.sides, strict=True))
+
+
+def values_of(relation: Relation) -> Region | None:
+    """The interval in which a named quantity lies: 1 <= f(x) <= 3, 2 < a + b < 5, xy <= 8. None for any other relation.
+
+    Of one unknown only its name counts, since 0 <= 2x <= 2 speaks of another interval for x.
+    """
+    if not set(relation.operators) <= {"<", "le"} or not all(isinstance(side, Value) for side in relation.sides):
+        return None
+    nodes = [side.node for side in relation.sides]  # type: ignore[union-attr]
+    closed = [op == "le" for op in relation.operators]
+    if len(nodes) == 2 and symbols(nodes[0]) and not symbols(nodes[1]):
+        nodes, closed = [("neg", ("oo",)), *nodes], [False, *closed]
+    elif len(nodes) == 2:
+        nodes, closed = [*nodes, ("oo",)], [*closed, False]
+    if len(nodes) != 3 or symbols(nodes[0]) or symbols(nodes[2]):
+        return None
+    if not named(Value(nodes[1])) and len(symbols(nodes[1])) < 2:
+        return None
+    return Region((Span(nodes[0], nodes[2], (closed[0], closed[1])),))
 
 
 def _span_relation(answer: Region, gold: Relation, oracle: Oracle) -> bool:

@@ -5,6 +5,7 @@ Made from the conventions in docs/grading.md; every kind has both directions. No
 """
 
 from tests.grading.later_cases import LATER
+from tests.grading.whole_responses import WHOLE_RESPONSES
 
 Row = tuple[str, str, bool]
 
@@ -993,6 +994,7 @@ CASES["mixed, fourth collection"] = [
 ]  # fmt: skip
 
 CASES |= LATER
+CASES["mixed, fourteenth collection"] = WHOLE_RESPONSES
 
 
 def response(answer: str) -> str:
