@@ -34,6 +34,7 @@ REQUIRED = [
     "entropy_tokens_80_20",
     "k1",
     "k2",
+    "k4",
     "k8",
     "m4",
     "m8",
@@ -103,7 +104,7 @@ def test_a_control_differs_in_its_switch_alone(scenario, arm: str) -> None:
 
 def test_sizes_of_the_sweeps(scenario) -> None:
     model = next(iter(scenario.models))
-    for arm in ("k1", "k2", "k8"):
+    for arm in ("k1", "k2", "k4", "k8"):
         assert training(scenario, arm, model, ARMS).fr3e.num_anchors == int(arm[1:])
     for arm in ("m4", "m8", "m16"):
         assert training(scenario, arm, model, ARMS).fr3e.rollouts_per_state == int(arm[1:])
