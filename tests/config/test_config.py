@@ -162,3 +162,12 @@ def test_every_command_has_help() -> None:
     done = subprocess.run([sys.executable, "-m", "fr3e", "--help"], capture_output=True, text=True, check=True)
     for verb in ("train", "export", "sample", "grade", "score", "evaluate", "verify", "trace", "plan", "doctor"):
         assert verb in done.stdout
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config/overlays").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_overlay_of_the_demo_is_valid_and_has_results_of_its_own(path: Path) -> None:
+    laid_over = merge(read_yaml(ROOT / "config/demo.yaml"), read_yaml(path))
+    scenario = load_scenario(laid_over)
+    assert scenario.scenario != "demo"
+    for model, arm, seed in run_ids(scenario, scenario.methods + scenario.arms).values():
+        resolve_run(scenario, model, arm, seed)
