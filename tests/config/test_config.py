@@ -59,8 +59,9 @@ def test_paper_scenario_is_table_1() -> None:
     assert (math.accum.groups_per_update, math.rollout.max_total_tokens) == (512, 3072)
     baseline = resolve_run(scenario, "qwen2.5-math-7b", "grpo_pp", 0).training
     assert (baseline.fr3e.num_anchors, baseline.fr3e.first_n, baseline.fr3e.rollouts_per_state) == (0, 0, 16)
-    # Only the exploration differs between the two methods.
-    assert math.model_copy(update={"fr3e": baseline.fr3e}) == baseline
+    # Only the exploration differs between the two methods, and the size of its rounds (benchmarks/freshness.py).
+    assert math.model_copy(update={"fr3e": baseline.fr3e, "rollout": baseline.rollout}) == baseline
+    assert math.rollout.model_copy(update={"prompts_per_round": 512}) == baseline.rollout
 
 
 @pytest.mark.parametrize(
