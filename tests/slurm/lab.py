@@ -122,6 +122,10 @@ class SlurmLab:
         subprocess.run([SLURMCTLD], env=self.environment, check=True, timeout=60)
         wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False), 30, "slurmctld answering again")
 
+    def node_of(self, job: str) -> str:
+        """Where a running job runs, empty for one that does not run."""
+        return self.run("squeue", "-h", "-j", job, "-t", "R", "-o", "%N", check=False).strip()
+
     def resume(self, node: str) -> None:
         """Take a drained node back into service; right after a restart slurmctld may not know its state yet."""
 

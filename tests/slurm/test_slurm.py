@@ -101,10 +101,12 @@ def test_whole_dag_through_drain_controller_restart_and_requeue(project: Checkou
     project.edit(TINY, "updates: 2", "updates: 12")
     with running(project, lab, "all") as snakemake:
         job = wait_for_job(lab, "train", 240, snakemake)
-        lab.run("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=test")
+        drained = lab.node_of(job)
+        lab.run("scontrol", "update", f"NodeName={drained}", "State=DRAIN", "Reason=test")
         lab.run("scontrol", "requeue", job)
         lab.restart_controller()
-        lab.resume("n2")
+        wait_for(lambda: lab.node_of(job) not in ("", drained), 120, "the requeued job starting on the other node")
+        lab.resume(drained)
         snakemake.wait(timeout=500)
         output = (project.folder / "snakemake.out").read_text(encoding="utf-8")
         assert snakemake.returncode == 0, output[-4000:]
@@ -118,6 +120,25 @@ def test_whole_dag_through_drain_controller_restart_and_requeue(project: Checkou
     assert set(frame.loc[frame["quantity"] == "score", "status"]) == {"ok"}
     again = run(project, lab, "-n", "all")
     assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_an_edit_while_a_job_waits_reaches_the_next_call_only(project: Checkout, lab: SlurmLab) -> None:
+    name = "toy-grpo_pp-s0"
+    trained = f"results/tiny/runs/{name}/trained.json"
+    prepared = run(project, lab, "results/tiny/base/toy/manifest.json", "results/tiny/data/train.parquet")
+    assert prepared.returncode == 0, prepared.stderr[-3000:]
+    nodes = ",".join(lab.names)
+    lab.run("scontrol", "update", f"NodeName={nodes}", "State=DRAIN", "Reason=test")
+    with running(project, lab, "--", trained) as snakemake:
+        wait_for(lambda: bool(jobs(lab, "train", "PD")), 120, "the training job waiting in the queue")
+        project.edit(TINY, "lr: 1.0e-4", "lr: 2.0e-4")
+        for node in lab.names:
+            lab.resume(node)
+        assert snakemake.wait(timeout=300) == 0, (project.folder / "snakemake.out").read_text(encoding="utf-8")[-4000:]
+    rows = metrics(project, name).read_text(encoding="utf-8")
+    assert re.findall(r'"lr": ?([0-9.e-]+)', rows) == ["0.0001", "0.0001"]
+    due = run(project, lab, "-n", "--", trained)
+    assert re.search(r"^train +1$", due.stdout + due.stderr, re.MULTILINE), "the next call trains with the new value"
 
 
 def resumed_after(project: Checkout, name: str) -> int:
