@@ -1,6 +1,7 @@
 """Sampling with the real engine on a toy model: columns, keys, resuming, and what is refused."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import yaml
 from fr3e.errors import UserError
 from fr3e.evaluation import engines, sample
 from fr3e.evaluation.sample import sample_plan
-from fr3e.files import read_json
+from fr3e.files import read_json, write_json
 from tests.evaluation import toy
 
 QUESTIONS = [f"{i}+{i % 7}?" for i in range(11)]
@@ -85,6 +86,20 @@ def test_finish_says_what_ended_a_response(root):
     ended = rows["response_ids"].map(lambda ids: len(ids) > 0 and ids[-1] in stops)
     assert (ended == (rows["finish"] == "stop")).all()
     assert set(rows["finish"]) <= {"stop", "length", "too_long"}
+
+
+def test_responses_may_fill_the_positions_of_the_model(tmp_path, model):
+    """The longest prompt's rows end first and stay in the batch while all others go on to the last position."""
+    shutil.copytree(model, tmp_path / "model")
+    config = tmp_path / "model" / "config.json"
+    write_json(config, read_json(config) | {"max_position_embeddings": 64})
+    files = {"a": benchmark(tmp_path, questions=["1" * 55 + "?", *QUESTIONS])}
+    sample_plan(toy.eval_plan(tmp_path, files, max_tokens=1000, batch_rows=512, shard_rows=1000), tmp_path / "out")
+    together = generations(tmp_path)
+    full = together["prompt_tokens"] + together["response_tokens"] == 64
+    assert (full | (together["finish"] == "stop")).all() and full.any()
+    sample_plan(toy.eval_plan(tmp_path, files, max_tokens=1000, batch_rows=1, shard_rows=1), tmp_path / "out")
+    assert together["response_ids"].map(list).tolist() == generations(tmp_path)["response_ids"].map(list).tolist()
 
 
 def test_what_is_there_is_left_alone_and_a_new_benchmark_samples_only_itself(root, starts):

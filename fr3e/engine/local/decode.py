@@ -30,6 +30,15 @@ class Decoder(Protocol):
     def keep(self, rows: Tensor) -> None: ...
 
 
+def next_positions(positions_B: Tensor, limit: int) -> Tensor:
+    """Positions [B] of the tokens after these, at most `limit` - 1.
+
+    Only rows that have ended reach the limit: they stay in the batch until it is compacted, and nobody reads what they
+    write, but a position the model lacks is an error, or changes every row's rotary frequencies.
+    """
+    return (positions_B + 1).clamp_(max=limit - 1)
+
+
 class PlainDecoder:
     """Plain matmul and softmax over a cache of keys [B, kv, D, slots] and values [B, kv, slots, D] per layer.
 
@@ -99,7 +108,7 @@ class PlainDecoder:
             return torch.bmm(torch.softmax(scores, -1), values.flatten(0, 1)[:, :end])
 
         hidden = hidden_states(w, tokens_B, self.lengths, attend)
-        self.lengths += 1
+        self.lengths = next_positions(self.lengths, len(w.cos))
         self.used = end
         return hidden @ w.head
 
@@ -145,7 +154,7 @@ class TransformersDecoder:
     def step(self, tokens_B: Tensor) -> Tensor:
         self.mask = torch.cat([self.mask, self.mask.new_ones(len(tokens_B), 1)], 1)
         logits = self._forward(tokens_B[:, None], self.mask, self.lengths[:, None])
-        self.lengths = self.lengths + 1
+        self.lengths = next_positions(self.lengths, self.module.config.max_position_embeddings)
         return logits
 
     def keep(self, rows: Tensor) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from fr3e.engine.local.generator import LocalGenerator
 from fr3e.errors import UserError
@@ -176,3 +176,27 @@ def test_long_prefill_in_parts(model: Any, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("fr3e.engine.local.decode.SCORES", 2 * 13 * 13 * 2)
     close(whole, LocalGenerator(model, STOP).generate_batch(asked))
     assert all(a != b for a, b in pairwise([request.draw for request in asked]))
+
+
+def short_of_positions(positions: int) -> list[Request]:
+    """Every request may fill the model's positions. The first ends long before the others, so that its row, still in the
+    batch, is carried past them."""
+    long = Request("long", tuple(range(12, 12 + 40)) * 3, 2, positions - 120, "long")
+    return [long, *(Request(f"p{i}", (20 + i, 21), 3, positions - 2, f"short{i}") for i in range(6))]
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_ended_rows_do_not_pass_the_last_position(model: Any, plain: bool) -> None:
+    asked, generator = short_of_positions(128), LocalGenerator(model, (), plain=plain)
+    together = generator.generate_batch(asked)
+    assert [len(group[0].token_ids) for group in together] == [8, *[126] * 6]
+    close(together, [generator.generate_batch([request])[0] for request in asked])
+
+
+def test_ended_rows_do_not_pass_the_last_learned_position() -> None:
+    """Where positions are a table of the model, transformers has no row for one beyond its end."""
+    torch.manual_seed(0)
+    config = GPT2Config(vocab_size=64, n_embd=32, n_layer=2, n_head=2, n_positions=128, initializer_range=0.3)
+    generator = LocalGenerator(GPT2LMHeadModel(config).eval(), ())
+    asked = short_of_positions(128)
+    close(generator.generate_batch(asked), [generator.generate_batch([request])[0] for request in asked])

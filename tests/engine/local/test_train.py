@@ -16,6 +16,7 @@ from fr3e.engine.local.export import export
 from fr3e.engine.local.train import PREEMPTED, Trainer, train
 from fr3e.errors import UserError
 from fr3e.files import read_json, sha256
+from tests.engine.local import tiny_run as tiny_run_module
 from tests.engine.local.tiny_run import tiny_run
 
 
@@ -165,6 +166,18 @@ def test_grpo_and_overflow(tmp_path: Path) -> None:
     drop = tiny_run(tmp_path, optim={"updates": 2}, accum={"overflow": "drop"})
     train(drop, tmp_path / "drop")
     assert any(row["groups/dropped"] for row in rows(tmp_path / "drop")[1:])
+
+
+def test_prompt_and_response_may_fill_the_positions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """10 + 54 = the model's 64. Continuations of a late anchor end first; nearly all others go on to the last position."""
+    monkeypatch.setitem(tiny_run_module.TABLE, "}", {"a": 3.0, "<|im_end|>": 0.0})
+    run = tiny_run(
+        tmp_path,
+        rollout={"max_prompt_tokens": 10, "max_total_tokens": 54, "batch_rows": 512, "prompts_per_round": 16},
+        optim={"updates": 1},
+    )
+    train(run, tmp_path / "out")
+    assert [row["update"] for row in rows(tmp_path / "out")] == [0, 1]
 
 
 def test_errors_for_people(tmp_path: Path) -> None:
