@@ -5,6 +5,7 @@ Nothing is padded on the left in the plain form: contexts start at slot 0, new t
 context, and an additive mask hides the gap between the two.
 """
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -12,12 +13,16 @@ import torch
 from torch import Tensor
 
 from fr3e.engine.local.model import Weights, hidden_states
+from fr3e.errors import UserError
 from fr3e.exploration.records import Ids
 
 SLOTS = 32
 """Cache slots are added this many at a time."""
 SCORES = 2**24
 """Attention scores that a prefill holds at once."""
+
+
+CACHE_KEYWORDS = ("cache", "past_key_values")
 
 
 class Decoder(Protocol):
@@ -124,6 +129,22 @@ class PlainDecoder:
         self.mask = pad(self.mask, (0, SLOTS))
 
 
+def cache_keyword(module: Any) -> str:
+    """What `module.forward` calls its cache: `cache`, in older versions of transformers `past_key_values`.
+
+    Raises `UserError` where it is neither: `forward` swallows words that it does not know, and would sample from the last
+    token alone.
+    """
+    known = inspect.signature(module.forward).parameters
+    for name in CACHE_KEYWORDS:
+        if name in known:
+            return name
+    raise UserError(
+        f"{type(module).__name__}: forward takes no cache of keys and values; it needs an argument named "
+        + " or ".join(CACHE_KEYWORDS)
+    )
+
+
 class TransformersDecoder:
     """Any causal language model of transformers, with its own cache; contexts are padded on the left."""
 
@@ -131,6 +152,7 @@ class TransformersDecoder:
         self.module = module
         self.device = device
         self.cache: Any = None
+        self.cache_keyword = cache_keyword(module)
         self.mask = torch.empty(0)
         self.lengths = torch.empty(0)
 
@@ -166,8 +188,8 @@ class TransformersDecoder:
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions,
-            cache=self.cache,
             use_cache=True,
             logits_to_keep=1,
+            **{self.cache_keyword: self.cache},
         )
         return output.logits[:, -1].float()

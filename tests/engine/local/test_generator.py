@@ -43,10 +43,8 @@ def close(one: list[list[Completion]], other: list[list[Completion]]) -> None:
         assert x.finished == y.finished
 
 
-@pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("temperature", [1.0, 0.6])
-def test_against_the_forward_pass_of_transformers(model: Any, plain: bool, temperature: float) -> None:
-    asked = requests(temperature=temperature)
+def like_the_forward_pass(model: Any, asked: list[Request], plain: bool) -> None:
+    """Every completion is whole, and its log-probs and entropies are those of one forward pass over the whole text."""
     for request, group in zip(asked, LocalGenerator(model, STOP, plain=plain).generate_batch(asked), strict=True):
         assert len(group) == request.n
         for completion in group:
@@ -57,10 +55,16 @@ def test_against_the_forward_pass_of_transformers(model: Any, plain: bool, tempe
             assert not set(response[:-1]) & set(STOP)
             with torch.no_grad():
                 whole = torch.tensor([request.context_ids + response])
-                logits = model(whole).logits[0, len(request.context_ids) - 1 : -1].double() / temperature
+                logits = model(whole).logits[0, len(request.context_ids) - 1 : -1].double() / request.temperature
             expected = torch.log_softmax(logits, -1)
             np.testing.assert_allclose(completion.logprobs, expected[range(len(response)), response], atol=1e-5)
             np.testing.assert_allclose(completion.entropies, torch.special.entr(expected.exp()).sum(-1), atol=1e-5)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_against_the_forward_pass_of_transformers(model: Any, plain: bool, temperature: float) -> None:
+    like_the_forward_pass(model, requests(temperature=temperature), plain)
 
 
 def test_order_and_batch_do_not_matter(model: Any) -> None:
@@ -168,6 +172,13 @@ def test_refusals(model: Any, tiny: Callable[..., Any]) -> None:
     broken.model.norm.weight.data.fill_(float("nan"))
     with pytest.raises(UserError, match="prompt p9: the model's logits are not numbers at response token 0"):
         LocalGenerator(broken, STOP).generate_batch([Request("p9", (20,), 1, 20, "d")])
+
+
+def test_a_model_without_a_cache_is_refused(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`forward` would swallow the unknown word and write from the last token alone."""
+    monkeypatch.setattr(model, "forward", lambda input_ids, **swallowed: None)
+    with pytest.raises(UserError, match=r"Qwen2ForCausalLM: forward takes no cache .* named cache or past_key_values"):
+        LocalGenerator(model, STOP, plain=False).generate_batch(requests(count=1))
 
 
 def test_long_prefill_in_parts(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
