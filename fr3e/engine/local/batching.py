@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from fr3e.errors import UserError
 from fr3e.exploration.records import Completion, Grade, Ids, Prompt, Request
 from fr3e.grading import Verdict
 
@@ -54,9 +55,13 @@ class BatchingGenerator:
             if self._gradings == 0:
                 self.grade_seconds += time.perf_counter() - self._grading_since
 
-    def run(self, work: Awaitable[T]) -> T:
-        """Run `work` to its end, generating whenever all of it waits."""
-        return asyncio.run(self._drive(work))
+    def run(self, work: Awaitable[T], update: int) -> T:
+        """Run `work` of an update to its end, generating whenever all of it waits. A `UserError` in it (a prompt that is too
+        long, logits that are not numbers) names the update."""
+        try:
+            return asyncio.run(self._drive(work))
+        except UserError as error:
+            raise UserError(f"update {update}, {error}") from error
 
     async def _drive(self, work: Awaitable[T]) -> T:
         task = asyncio.ensure_future(work)

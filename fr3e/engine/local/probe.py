@@ -9,6 +9,7 @@ import numpy as np
 from fr3e.config.training import ProbeConfig, RolloutConfig
 from fr3e.engine.local.batching import BatchingGenerator
 from fr3e.engine.local.problems import Problem
+from fr3e.errors import UserError
 from fr3e.evaluation.prompts import render
 from fr3e.exploration.records import Prompt, Request
 
@@ -43,7 +44,7 @@ class Probe:
             pairs = [(name, prompt) for name, prompts in self.prompts.items() for prompt in prompts]
             return await asyncio.gather(*(measure(name, prompt) for name, prompt in pairs))
 
-        results = batching.run(everything())
+        results = batching.run(everything(), update)
         columns: dict[str, float] = {}
         for name in self.prompts:
             completions = [c for n, found, _ in results if n == name for c in found]
@@ -57,13 +58,23 @@ class Probe:
         return columns
 
 
-def probe_prompts(problems: Sequence[Problem], count: int, template: str, tokenizer: Any, longest: int) -> list[Prompt]:
-    """Prompts of the first `count` problems by id that have at most `longest` tokens."""
+def probe_prompts(
+    name: str, problems: Sequence[Problem], count: int, template: str, tokenizer: Any, longest: int
+) -> list[Prompt]:
+    """Prompts of the first `count` problems by id that have at most `longest` tokens; none at all is a `UserError` that
+    names the benchmark."""
     found: list[Prompt] = []
+    lengths: list[int] = []
     for problem in sorted(problems, key=lambda p: p.id):
         ids = render(template, problem.question, tokenizer)[1]
+        lengths.append(len(ids))
         if len(ids) <= longest:
             found.append(Prompt(problem.id, tuple(ids), problem.gold))
         if len(found) == count:
             break
+    if not found:
+        raise UserError(
+            f"rollout.max_prompt_tokens: no prompt of the probed benchmark {name!r} has at most {longest} tokens, its "
+            f"shortest has {min(lengths)}; raise it, or probe another (probe.benchmarks)"
+        )
     return found

@@ -167,7 +167,7 @@ class Trainer:
         probed = {"train": problems} | {name: load_problems(path) for name, path in run.benchmarks.items()}
         count = settings.probe.problems
         self.probe = Probe(
-            {n: probe_prompts(rows, count, template, self.tokenizer, longest) for n, rows in probed.items()},
+            {n: probe_prompts(n, rows, count, template, self.tokenizer, longest) for n, rows in probed.items()},
             settings.probe,
             settings.rollout,
             self.seed,
@@ -240,7 +240,8 @@ class Trainer:
                     token_text=self.token_text,
                     seed=self.seed,
                     update=number,
-                )
+                ),
+                number,
             )
             collected.problems |= {prompt.uid: problem for prompt, problem in taken}
             collected.explorations += explorations

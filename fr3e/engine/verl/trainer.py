@@ -318,7 +318,7 @@ class FR3ETrainer(PPOTrainerSync):
         files = {"train": self.run.data, **self.run.benchmarks}
         count, template = self.run.training.probe.problems, self.run.model.template
         self._probed = {
-            name: probe_prompts(load_problems(path), count, template, self.tokenizer, limit)
+            name: probe_prompts(name, load_problems(path), count, template, self.tokenizer, limit)
             for name, path in files.items()
         }
 

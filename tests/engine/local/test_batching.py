@@ -56,7 +56,7 @@ def test_batches_do_not_depend_on_how_long_grading_takes(delays: tuple[float, ..
     async def everything() -> list[list[Ids]]:
         return await asyncio.gather(*(explore(batching, f"p{i}", 1 + i % 3) for i in range(5)))
 
-    results = batching.run(everything())
+    results = batching.run(everything(), 1)
     assert [len(found) for found in results] == [2, 4, 6, 2, 4]
     expected = [[f"p{i}/{turn}/{s}" for i in range(5) if turn < 1 + i % 3 for s in range(2)] for turn in range(3)]
     assert recorder.batches == expected
@@ -70,7 +70,7 @@ def test_an_error_ends_the_round() -> None:
 
     batching = BatchingGenerator(Recorder(), grade)
     with pytest.raises(RuntimeError, match="grading p0"):
-        batching.run(explore(batching, "p0", 1))
+        batching.run(explore(batching, "p0", 1), 1)
 
 
 def test_work_without_requests() -> None:
@@ -80,4 +80,4 @@ def test_work_without_requests() -> None:
     async def grade(prompt: Prompt, _: Ids) -> Verdict:
         return Verdict("wrong", None, "")
 
-    assert BatchingGenerator(Recorder(), grade).run(nothing()) == 3
+    assert BatchingGenerator(Recorder(), grade).run(nothing(), 1) == 3

@@ -14,10 +14,11 @@ from fr3e.config.scenario import RunConfig
 from fr3e.engine.local import checkpoint
 from fr3e.engine.local.export import export
 from fr3e.engine.local.train import PREEMPTED, Trainer, train
+from fr3e.engine.local.update import Updater
 from fr3e.errors import UserError
 from fr3e.files import read_json, sha256
 from tests.engine.local import tiny_run as tiny_run_module
-from tests.engine.local.tiny_run import tiny_run
+from tests.engine.local.tiny_run import tiny_run, write_problems
 
 
 def rows(out: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
@@ -178,6 +179,39 @@ def test_prompt_and_response_may_fill_the_positions(tmp_path: Path, monkeypatch:
     )
     train(run, tmp_path / "out")
     assert [row["update"] for row in rows(tmp_path / "out")] == [0, 1]
+
+
+@pytest.mark.parametrize(("broken_after", "named"), [(2, "update 3"), (3, "update 3"), (4, "update 5")])
+def test_logits_that_are_not_numbers_name_update_and_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_after: int, named: str
+) -> None:
+    """Found when the next update samples or, after update 3, by its probe."""
+    original = Updater.update
+
+    def update(self: Updater, groups: Any, modulated: Any, number: int) -> dict[str, float]:
+        columns = original(self, groups, modulated, number)
+        if number == broken_after:
+            self.policy.module.model.norm.weight.data.fill_(float("nan"))
+        return columns
+
+    monkeypatch.setattr(Updater, "update", update)
+    with pytest.raises(
+        UserError, match=rf"^{named}, prompt \S+: the model's logits are not numbers at response token 0"
+    ):
+        train(tiny_run(tmp_path, accum={"overflow": "drop"}), tmp_path / "out")
+
+
+def test_a_probed_benchmark_of_which_no_prompt_fits(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, rollout={"max_prompt_tokens": 2})
+    with pytest.raises(
+        UserError, match=r"^rollout.max_prompt_tokens: no prompt of .* 'train' has at most 2 tokens, its "
+    ):
+        train(run, tmp_path / "out")
+    write_problems(tmp_path / "data" / "benchmarks" / "held.parquet", "h" * 40, 6)
+    # <|im_start|> 0 + 40 times h ? <|im_end|> <|im_start|> = 46 tokens
+    with pytest.raises(UserError, match=r"'held' has at most 16 tokens, its shortest has 46; raise it"):
+        train(tiny_run(tmp_path), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_errors_for_people(tmp_path: Path) -> None:
