@@ -59,34 +59,35 @@ def save(folder: Path, identity: str, progress: Progress, module: Any, optimiser
     with replacing(path) as temporary:
         torch.save(content, temporary)
     write_json(path.with_suffix(".json"), {"identity": identity, "sha256": sha256(path), "update": progress.update})
-    for old in _found(folder)[keep:]:
-        old.with_suffix(".json").unlink(missing_ok=True)
-        old.unlink(missing_ok=True)
+    _delete(_found(folder)[keep:])
     return path
 
 
 def restore(folder: Path, identity: str, module: Any, optimiser: Any) -> Progress:
     """Load the newest sound checkpoint of this run into `module` and `optimiser`; without one, a fresh `Progress`.
 
-    A damaged checkpoint is passed over with a warning. Checkpoints of another configuration are deleted and said so.
+    A damaged checkpoint is passed over with a warning and deleted, or `save` would count it among the newest. Checkpoints
+    of another configuration are deleted and said so.
     """
+    progress, useless = Progress(), []
     for path in _found(folder):
         facts = _facts(path)
         if facts is not None and facts.get("identity") != identity:
             log.warning("%s: made by another configuration or other code; the run starts afresh", path)
-            for other in _found(folder):
-                other.with_suffix(".json").unlink(missing_ok=True)
-                other.unlink()
+            useless = _found(folder)
             break
         if facts is None or sha256(path) != facts["sha256"]:
             log.warning("%s: damaged (its checksum is missing or differs); trying the checkpoint before it", path)
+            useless.append(path)
             continue
         content = load(path)
         module.load_state_dict(content["module"])
         optimiser.load_state_dict(content["optimiser"])
         log.info("resuming after update %d from %s", content["progress"]["update"], path)
-        return Progress(**content["progress"] | {"carried": _with_arrays(content["progress"]["carried"])})
-    return Progress()
+        progress = Progress(**content["progress"] | {"carried": _with_arrays(content["progress"]["carried"])})
+        break
+    _delete(useless)
+    return progress
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -117,6 +118,12 @@ def locked(folder: Path) -> Iterator[None]:
 def _found(folder: Path) -> list[Path]:
     """Checkpoints, the newest first."""
     return sorted(folder.glob("update-*.pt"), reverse=True)
+
+
+def _delete(paths: Sequence[Path]) -> None:
+    for path in paths:
+        path.with_suffix(".json").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _facts(path: Path) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from fr3e.config.scenario import RunConfig
+from fr3e.config.training import CheckpointConfig
 from fr3e.engine.local import checkpoint
 from fr3e.engine.local.export import export
 from fr3e.engine.local.train import PREEMPTED, Trainer, train
@@ -153,6 +154,37 @@ def test_a_damaged_checkpoint_falls_back(
     with caplog.at_level("INFO", logger="fr3e"):
         train(run, tmp_path)
     assert "update-000006.pt: damaged" in caplog.text and "resuming after update 4" in caplog.text
+    same_run(out, tmp_path)
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, run: RunConfig, out: Path, update: int) -> None:
+    """Train until SIGTERM comes at the end of `update`."""
+    original = Trainer.step
+
+    def step(self: Any, progress: Any, number: int, stopping: Any) -> Any:
+        done = original(self, progress, number, stopping)
+        if number == update:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return done
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(Trainer, "step", step)
+        train(run, out)
+
+
+def test_keep_one_keeps_a_sound_one(
+    finished: tuple[RunConfig, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between update 4's checkpoint and its checksum, resumed from 2, stopped after 3: 3 must be there."""
+    run, out = finished
+    keep_one = run.training.model_copy(update={"checkpoint": CheckpointConfig(every=2, keep=1)})
+    run = run.model_copy(update={"training": keep_one})
+    folder = tmp_path / "checkpoints"
+    stop_after(monkeypatch, run, tmp_path, 2)
+    (folder / "update-000004.pt").write_bytes((out / "checkpoints" / "update-000004.pt").read_bytes())
+    stop_after(monkeypatch, run, tmp_path, 3)
+    assert sorted(path.name for path in folder.glob("update-*")) == ["update-000003.json", "update-000003.pt"]
+    train(run, tmp_path)
     same_run(out, tmp_path)
 
 
