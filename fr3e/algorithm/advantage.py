@@ -84,7 +84,8 @@ def advantages(
     else:
         alpha_of = {g.uid: g.alpha for g in groups}
         if fr3e.alpha_mode == "shuffled":
-            alpha_of = shuffle(alpha_of, seed)
+            # The group of full rollouts has no state, so no alpha to give or take.
+            alpha_of |= shuffle({g.uid: g.alpha for g in groups if not g.first_return}, seed)
         alpha = [np.full(len(g.rollouts), alpha_of[g.uid]) for g in groups]
     result = []
     for group, raw_M, alpha_M in zip(groups, raw, alpha, strict=True):

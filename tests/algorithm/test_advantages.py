@@ -108,6 +108,17 @@ def test_shuffled_alphas_are_those_of_the_update() -> None:
     assert dealt != [float(r.alpha[0]) for r in advantages(groups, fr3e, ADV, "v")]
 
 
+def test_full_rollouts_take_no_part_in_shuffling() -> None:
+    """They form no state: their alpha is 1 whatever is dealt out, and none of the states gets it."""
+    states = [group([1, 0], alpha=2.0, state=1), group([1, 0], alpha=0.5, state=2)]
+    first = group([1, 0], first_return=True)
+    fr3e = Fr3eConfig(alpha_mode="shuffled", train_first_rollouts=True)
+    for seed in "abcdefgh":
+        dealt = [float(r.alpha[0]) for r in advantages([*states, first], fr3e, ADV, seed)]
+        assert sorted(dealt[:2]) == [0.5, 2.0] and dealt[2] == 1.0
+        assert dealt[:2] == [float(r.alpha[0]) for r in advantages(states, fr3e, ADV, seed)]
+
+
 def slow_value_differences(chain, reward, length):
     """The value of the last state at or before each token, taken from the value of the next state or the reward."""
     result = []
