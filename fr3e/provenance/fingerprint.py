@@ -24,7 +24,11 @@ STAGES: dict[str, tuple[str, ...]] = {
     "data-real": ("fr3e.data.assemble", "fr3e.data.benchmarks"),
     "base": ("fr3e.engine.base",),
     "train-local": ("fr3e.engine.local.train",),
-    "train-verl": ("fr3e.engine.verl.launch", "fr3e.engine.verl.rollout", "fr3e.engine.verl.trainer"),
+    # What verl, Ray and vLLM load by name or import only in their own processes has to be named here.
+    "train-verl": tuple(
+        f"fr3e.engine.verl.{name}"
+        for name in ("dataset", "entropy_probe", "launch", "plugin", "reward", "rollout", "run", "server", "trainer")
+    ),
     "export-local": ("fr3e.engine.local.export",),
     "export-verl": ("fr3e.engine.verl.export",),
     "sample": ("fr3e.evaluation.sample",),

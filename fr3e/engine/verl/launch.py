@@ -53,6 +53,7 @@ STOP_SECONDS = 110.0
 def train(run: RunConfig, out: Path) -> None:
     """Train to the last update, from the newest sound checkpoint where there is one; writes metrics.jsonl, trained.json.
 
+    What another configuration, other data or other code left in `out` is moved to `out`/superseded first.
     Raises `UserError` with the reason, the log's place and the update that can be resumed from when the attempt fails, and
     `SystemExit` with code 75 when it was stopped: by SIGTERM, or because its job would end before another update has.
     """
@@ -68,11 +69,16 @@ def attempt(run: RunConfig, out: Path) -> None:
     check(run)
     _installed()
     checkpoints, attempts = out / "checkpoint", out / "attempts"
+    made, updates = state.parts(run), run.training.optim.updates
+    if other := state.difference(out, made, updates):
+        log.warning("%s: what lies there %s; it is moved to %s, the run starts afresh", out, other, state.SUPERSEDED)
+        state.set_aside(out)
     for folder in (checkpoints, attempts):
         folder.mkdir(parents=True, exist_ok=True)
     ranks = run.training.verl.nodes * run.training.verl.gpus_per_node
-    resumed = state.choose(checkpoints, ranks, state.identity(run))
-    if resumed >= run.training.optim.updates:
+    resumed = state.choose(checkpoints, ranks)
+    if resumed >= updates:
+        _merge(out)  # a workflow may have removed its outputs before it ordered them again
         return
     number = 1 + max((int(p.stem) for p in attempts.glob("*.log")), default=0)
     base = attempts / str(number)
@@ -80,6 +86,7 @@ def attempt(run: RunConfig, out: Path) -> None:
     facts: dict[str, Any] = {
         "attempt": number,
         "resumed_from": resumed,
+        "made_from": made,
         "started": time.time(),
         "host": platform.node(),
     }
@@ -88,17 +95,21 @@ def attempt(run: RunConfig, out: Path) -> None:
     log.info("%s: attempt %d from update %d; log %s", run.run, number, resumed, base.with_suffix(".log"))
     scratch = Path(tempfile.mkdtemp(prefix="fr3e-ray-"))
     try:
-        config = _configured(run, out, base, before, scratch)
+        config = _configured(run, out, base, before, scratch, state.identity(made))
         failure = _watched(run, base, config, scratch, _stall())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         write_json(base.with_suffix(".json"), facts | {"seconds": time.monotonic() - started})
-        merge(attempts, ".metrics.jsonl", out / "metrics.jsonl")
-        merge(attempts, ".trajectories.jsonl", out / "trajectories.jsonl")
+        _merge(out)
     if failure:
         saved = state.updates_saved(checkpoints)
         there = f"update {saved[-1]} can be resumed from" if saved else "there is no checkpoint yet"
         raise UserError(f"{run.run}: attempt {number}: {failure}; log: {base.with_suffix('.log')}; {there}")
+
+
+def _merge(out: Path) -> None:
+    for name in ("metrics", "trajectories"):
+        merge(out / "attempts", f".{name}.jsonl", out / f"{name}.jsonl")
 
 
 def finish(run: RunConfig, out: Path) -> None:
@@ -177,7 +188,7 @@ def _environment(run: RunConfig, mark: str) -> dict[str, str]:
     return preferred | dict(os.environ) | needed
 
 
-def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: Path) -> Path:
+def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: Path, identity: str) -> Path:
     """Write the attempt's verl.yaml; its path."""
     from omegaconf import OmegaConf, open_dict
 
@@ -188,7 +199,7 @@ def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: P
         "stop": str(base.with_suffix(".stop")),
         "job_end": float(os.environ[JOB_END]) if os.environ.get(JOB_END) else None,
         "seconds_before": before,
-        "identity": state.identity(run),
+        "identity": identity,
         "batches": str(out / "batches") if os.environ.get(KEEP) else None,
     }
     config = render(run, out, {"fr3e": own})

