@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run a command with a Ray cluster over all nodes of this Slurm allocation, and leave no process behind.
 #   with_ray.sh --nodes N --gpus G [--container IMAGE] [--scratch DIR] -- PYTHON [ARG ...]
-# One node, or no Slurm: the command starts its own local Ray, and this script only hands over to it. On more nodes: a head
+# One node, or no Slurm: the command starts its own local Ray in DIR (/tmp; FR3E_RAY_SCRATCH). On more nodes: a head
 # on the first, a worker on each other one, wait until Ray sees all N x G GPUs, run the command with RAY_ADDRESS set,
 # tear down on success, failure, SIGTERM, SIGINT and Slurm's time limit. Exit code: that of the command; 70 when the
 # cluster did not come up within FR3E_RAY_WAIT seconds (300).
@@ -31,7 +31,7 @@ job=${SLURM_JOB_ID:-}
 # The end of the time limit, so that a run writes its checkpoint before it; a job without a limit has none.
 ends=$([ -z "$job" ] || squeue -h -j "$job" -o %e || true)
 if [[ $ends =~ ^[0-9]{4}-[0-9]{2}- ]]; then FR3E_JOB_END=$(date -d "$ends" +%s); export FR3E_JOB_END; fi
-if [ -z "$job" ] || [ "$nodes" -le 1 ]; then exec "${inside[@]}" "$@"; fi
+if [ -z "$job" ] || [ "$nodes" -le 1 ]; then export FR3E_RAY_SCRATCH=$scratch; exec "${inside[@]}" "$@"; fi
 
 # Snakemake's job step hides most SLURM_* variables, so the node list is asked for by job id.
 mapfile -t hosts < <(scontrol show hostnames "$(squeue -h -j "$job" -o %N)")

@@ -23,9 +23,8 @@ FREE = (
     "actor_rollout_ref.rollout.engine_kwargs.vllm",
     "actor_rollout_ref.model.override_config",
     "actor_rollout_ref.actor.fsdp_config.mixed_precision",
-    "ray_kwargs.ray_init",
 )
-"""Mappings whose keys verl hands on to vLLM, transformers, torch or Ray as they are."""
+"""Mappings whose keys verl hands on to vLLM, transformers or torch as they are."""
 
 
 def longest_sequence(training: TrainingConfig) -> int:
@@ -87,7 +86,6 @@ def settings(run: RunConfig, out: Path) -> Tree:
                 }
             }
         },
-        "ray_kwargs": {"ray_init": _ray(training)},
     }
 
 
@@ -248,24 +246,10 @@ def _trainer(run: RunConfig, out: Path) -> Tree:
     }
 
 
-def _ray(training: TrainingConfig) -> Tree:
-    """For a run that starts its own Ray; one that joins a cluster (RAY_ADDRESS) takes what the cluster has."""
-    verl = training.verl
-    if verl.device == "cpu":
-        # Logical cores: verl's actors claim one each and would wait for ever on a small machine.
-        return {
-            "num_cpus": 32,
-            "num_gpus": verl.nodes * verl.gpus_per_node,
-            "include_dashboard": False,
-            "object_store_memory": 300_000_000,
-        }
-    return {"num_cpus": 96, "include_dashboard": False}
-
-
-def render(run: RunConfig, out: Path, extra: Tree | None = None) -> Any:
+def render(run: RunConfig, out: Path, extra: Tree | None = None, ray_init: Tree | None = None) -> Any:
     """The whole verl configuration, an `omegaconf.DictConfig` with everything resolved and our run under `fr3e.run`.
 
-    `extra` is laid over our settings. Needs verl. Raises `UserError` naming a key that verl's defaults do not have.
+    `extra` is laid over our settings; `ray_init`, which verl hands on to Ray as it is, replaces verl's own. Needs verl. Raises `UserError` naming a key that verl's defaults do not have.
     """
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf, open_dict
@@ -277,6 +261,7 @@ def render(run: RunConfig, out: Path, extra: Tree | None = None) -> Any:
         raise UserError(f"verl has no setting {key}; this engine is written for another version (docs/verl.md)")
     with open_dict(config):
         config = OmegaConf.merge(config, tree, extra or {}, {"fr3e": {"run": run.model_dump(mode="json")}})
+        config.ray_kwargs.ray_init = ray_init or {}
     OmegaConf.resolve(config)
     return config
 

@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from importlib import metadata, util
@@ -31,6 +30,7 @@ from fr3e.engine.local.checkpoint import locked
 from fr3e.engine.verl import VERL_VERSION, state
 from fr3e.engine.verl.causes import in_brief
 from fr3e.engine.verl.config import check, render
+from fr3e.engine.verl.environment import MARK, environment, make_scratch, ray_init
 from fr3e.engine.verl.metrics import merge
 from fr3e.engine.verl.stopping import JOB_END, PREEMPTED
 from fr3e.errors import UserError
@@ -44,7 +44,6 @@ START_SECONDS = 3600.0
 """Time until the trainer has loaded its model; reading a large one from a slow disk is not a fault."""
 KEEP = "FR3E_KEEP_BATCHES"
 """Where set, each update's batch is kept in <out>/batches, for a replay by another engine."""
-MARK = "FR3E_ATTEMPT"
 GRACE_SECONDS = 30.0
 STOP_SECONDS = 110.0
 """Time after SIGTERM for the update under way and its checkpoint; FR3E_STOP_SECONDS overrides it. with_ray.sh waits 120."""
@@ -82,7 +81,7 @@ def attempt(run: RunConfig, out: Path) -> None:
         return
     number = 1 + max((int(p.stem) for p in attempts.glob("*.log")), default=0)
     base = attempts / str(number)
-    before = sum(float(read_json(p).get("seconds", 0.0)) for p in attempts.glob("*.json") if p.stem.isdigit())
+    mark, scratch = uuid.uuid4().hex, make_scratch()
     facts: dict[str, Any] = {
         "attempt": number,
         "resumed_from": resumed,
@@ -93,12 +92,12 @@ def attempt(run: RunConfig, out: Path) -> None:
     write_json(base.with_suffix(".json"), facts)
     started = time.monotonic()
     log.info("%s: attempt %d from update %d; log %s", run.run, number, resumed, base.with_suffix(".log"))
-    scratch = Path(tempfile.mkdtemp(prefix="fr3e-ray-"))
     try:
-        config = _configured(run, out, base, before, scratch, state.identity(made))
-        failure = _watched(run, base, config, scratch, _stall())
+        config = _configured(run, out, base, {"identity": state.identity(made)}, ray_init(run, mark, scratch))
+        failure = _watched(run, base, config, mark, _stall())
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        if scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
         write_json(base.with_suffix(".json"), facts | {"seconds": time.monotonic() - started})
         _merge(out)
     if failure:
@@ -155,71 +154,29 @@ def _installed() -> None:
         raise UserError("the package's entry point verl.plugins is not installed; run `pip install --no-deps -e .`")
 
 
-def _environment(run: RunConfig, mark: str) -> dict[str, str]:
-    """Variables of the attempt's processes; what the user has set stays, except what correctness needs."""
-    preferred = {
-        "HF_HUB_OFFLINE": "1",  # the base model is a local folder
-        "TRANSFORMERS_OFFLINE": "1",
-        "WANDB_MODE": "disabled",
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_LOGGING_LEVEL": "WARNING",
-        "RAY_DEDUP_LOGS": "0",
-        "TOKENIZERS_PARALLELISM": "false",
-    }
-    # vLLM's second model runner does not call custom logits processors.
-    needed = {MARK: mark, "VERL_USE_EXTERNAL_PLUGINS": "auto", "VLLM_USE_V2_MODEL_RUNNER": "0"}
-    if run.training.verl.device == "cpu":
-        needed |= {
-            "VERL_PLATFORM": "cpu",
-            "VERL_ENGINE_DEVICE": "cuda",  # verl registers its FSDP engine for cuda only; on this platform it runs on gloo
-            "VLLM_TARGET_DEVICE": "cpu",
-            "GLOO_SOCKET_IFNAME": "lo",
-            "VLLM_HOST_IP": "127.0.0.1",
-        }
-        preferred |= {
-            "RAY_worker_niceness": "0",
-            "RAY_num_prestart_python_workers": "0",
-            "OMP_NUM_THREADS": "1",
-            "OMP_WAIT_POLICY": "passive",
-            "VLLM_CPU_KVCACHE_SPACE": "1",
-            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        }
-    return preferred | dict(os.environ) | needed
+def _configured(run: RunConfig, out: Path, base: Path, known: dict[str, Any], ray: dict[str, Any]) -> Path:
+    """Write the attempt's verl.yaml with what is `known` before it and Ray's start (`ray_init`); its path."""
+    from omegaconf import OmegaConf
 
-
-def _configured(run: RunConfig, out: Path, base: Path, before: float, scratch: Path, identity: str) -> Path:
-    """Write the attempt's verl.yaml; its path."""
-    from omegaconf import OmegaConf, open_dict
-
-    own = {
+    others = [path for path in base.parent.glob("*.json") if path.stem.isdigit() and path.stem != base.name]
+    own = known | {
         "metrics": str(base.with_suffix(".metrics.jsonl")),
         "trajectories": str(base.with_suffix(".trajectories.jsonl")),
         "heartbeat": str(base.with_suffix(".beat")),
         "stop": str(base.with_suffix(".stop")),
         "job_end": float(os.environ[JOB_END]) if os.environ.get(JOB_END) else None,
-        "seconds_before": before,
-        "identity": identity,
+        "seconds_before": sum(float(read_json(path).get("seconds", 0.0)) for path in others),
         "batches": str(out / "batches") if os.environ.get(KEEP) else None,
     }
-    config = render(run, out, {"fr3e": own})
-    with open_dict(config):
-        if os.environ.get("RAY_ADDRESS"):
-            # A cluster that is already there has its own cores and GPUs.
-            config.ray_kwargs.ray_init = {"runtime_env": {}}
-        else:
-            config.ray_kwargs.ray_init._temp_dir = str(scratch)
-            if run.training.verl.device == "cpu":
-                config.ray_kwargs.ray_init._node_ip_address = "127.0.0.1"
+    config = render(run, out, {"fr3e": own}, ray)
     text = OmegaConf.to_yaml(config, resolve=True)
     write_text(out / "verl.yaml", text)
     write_text(base.with_suffix(".yaml"), text)
     return base.with_suffix(".yaml")
 
 
-def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: float) -> str | None:
+def _watched(run: RunConfig, base: Path, config: Path, mark: str, stall: float) -> str | None:
     """Run the attempt's process to its end, or to the end of its silence; why it failed, or None."""
-    mark = uuid.uuid4().hex
     error_file, beat, stop = (base.with_suffix(ending) for ending in (".error.json", ".beat", ".stop"))
     beat.touch()
     born = beat.stat().st_mtime
@@ -229,7 +186,7 @@ def _watched(run: RunConfig, base: Path, config: Path, scratch: Path, stall: flo
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env=_environment(run, mark),
+            env=environment(run, mark),
             start_new_session=True,
         )
     previous = signal.signal(signal.SIGTERM, lambda *_: stop.touch()) if _in_main_thread() else None

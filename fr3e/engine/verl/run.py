@@ -18,7 +18,8 @@ from verl.utils.config import validate_config
 
 from fr3e.engine.verl import plugin
 from fr3e.engine.verl.causes import cause_of
-from fr3e.engine.verl.launch import MARK, end_processes
+from fr3e.engine.verl.environment import MARK
+from fr3e.engine.verl.launch import end_processes
 from fr3e.engine.verl.stopping import PREEMPTED, Stopped
 from fr3e.errors import UserError
 from fr3e.files import write_json

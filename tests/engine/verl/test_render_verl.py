@@ -1,6 +1,7 @@
 """The whole verl configuration, resolved over verl's own defaults, for every run of Table 1."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,3 +55,34 @@ def test_a_setting_that_verl_no_longer_has_is_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(rendering, "_reward", lambda training: {"number_of_workers": 1})
     with pytest.raises(UserError, match=r"verl has no setting reward\.number_of_workers"):
         render(run, Path("out"))
+
+
+def test_verl_starts_ray_with_our_variables_over_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import ray
+    from verl.trainer.main_ppo import run_ppo
+
+    from fr3e.engine.verl.environment import ray_init
+
+    class Started(Exception):
+        pass
+
+    def init(**arguments: Any) -> None:
+        raise Started(arguments)
+
+    monkeypatch.delenv("VLLM_LOGGING_LEVEL", raising=False)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    run = resolve_run(PAPER, "qwen2.5-32b", "fr3e", 0, arms=ROOT / "config" / "arms")
+    for scratch in (None, tmp_path):
+        target = tmp_path / "verl.yaml"
+        target.write_text(OmegaConf.to_yaml(render(run, tmp_path, {}, ray_init(run, "mark", scratch)), resolve=True))
+        with pytest.raises(Started) as caught:
+            run_ppo(OmegaConf.load(target), task_runner_class=None)
+        (arguments,) = caught.value.args
+        variables = arguments["runtime_env"]["env_vars"]
+        if scratch:
+            assert arguments["_temp_dir"] == str(scratch) and arguments["num_cpus"] == 96
+        else:
+            assert variables["VLLM_USE_V2_MODEL_RUNNER"] == "0" and variables["FR3E_ATTEMPT"] == "mark"
+            assert variables["VLLM_LOGGING_LEVEL"] == "WARNING", "verl's own default is WARN"
+            assert "num_cpus" not in arguments

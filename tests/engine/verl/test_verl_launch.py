@@ -33,8 +33,8 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Learning rates of the attempts that were started; each trains to the last update at once."""
     started: list[float] = []
 
-    def configured(run: RunConfig, out: Path, base: Path, *rest: Any) -> Path:
-        (out / "identity").write_text(rest[-1])
+    def configured(run: RunConfig, out: Path, base: Path, known: dict[str, Any], ray: dict[str, Any]) -> Path:
+        (out / "identity").write_text(known["identity"])
         return base.with_suffix(".yaml")
 
     def watched(run: RunConfig, base: Path, *rest: Any) -> None:
