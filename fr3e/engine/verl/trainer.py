@@ -38,7 +38,7 @@ from fr3e.engine.verl.loss import SUMS, make_loss
 from fr3e.engine.verl.metrics import RowFile, mismatch
 from fr3e.engine.verl.probe import due, probe_columns, probe_uid
 from fr3e.engine.verl.sampler import Explorers, GroupSampler, Round
-from fr3e.engine.verl.stopping import Stopped, Stopping
+from fr3e.engine.verl.stopping import Stopped, Stopping, beating
 from fr3e.errors import UserError
 from fr3e.exploration.records import Prompt
 
@@ -55,7 +55,8 @@ class FR3ETrainer(PPOTrainerSync):
         self.checkpoints = Path(config.trainer.default_local_dir)
         self.progress = state.RunState()
         self._heartbeat = Path(config.fr3e.heartbeat)
-        self._stopping = Stopping(Path(config.fr3e.stop), config.fr3e.job_end)
+        own = config.fr3e
+        self._stopping = Stopping(Path(own.stop), own.job_end, own.longest_save, own.expected_save)
         self._metrics_file = RowFile(Path(config.fr3e.metrics))
         self._started = time.time() - config.fr3e.seconds_before
         self._trajectories = RowFile(Path(config.fr3e.trajectories))
@@ -276,10 +277,13 @@ class FR3ETrainer(PPOTrainerSync):
     def _write_checkpoint(self) -> None:
         """State, verl's own files, then the seal; only after that are older checkpoints removed."""
         started = time.monotonic()
+        verl, made_by = self.run.training.verl, self.config.fr3e.identity
         try:
-            state.save(self.checkpoints, self.progress)
-            super()._save_checkpoint()
-            state.seal(self.checkpoints, self.global_steps, self.config.fr3e.identity)
+            with beating(self.beat):
+                state.save(self.checkpoints, self.progress)
+                super()._save_checkpoint()
+                took = time.monotonic() - started
+                state.seal(self.checkpoints, self.global_steps, made_by, verl.nodes * verl.gpus_per_node, took)
         except Exception as error:
             # torch says "unexpected pos" where the disk is full; what matters is which file system, and what is left.
             free = shutil.disk_usage(self.checkpoints).free / 2**30

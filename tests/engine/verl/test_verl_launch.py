@@ -43,11 +43,13 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         base.with_suffix(".log").touch()
         rows = [json.dumps({"update": update, "lr": run.training.optim.lr}) + "\n" for update in range(3)]
         base.with_suffix(".metrics.jsonl").write_text("".join(rows))
-        actor = state.folder_of(out / "checkpoint", 2) / "actor"
-        actor.mkdir(parents=True)
-        write_json(actor / "fsdp_config.json", {"world_size": 1})
+        folder = state.folder_of(out / "checkpoint", 2)
+        (folder / "actor").mkdir(parents=True)
+        for name in state.shards(1):
+            (folder / name).write_bytes(b"weights")
+        write_json(folder / "actor" / "fsdp_config.json", {"world_size": 1})
         state.save(out / "checkpoint", state.RunState(update=2))
-        state.seal(out / "checkpoint", 2, (out / "identity").read_text())
+        state.seal(out / "checkpoint", 2, (out / "identity").read_text(), 1, 30.0)
 
     monkeypatch.setattr(launch, "_installed", lambda: None)
     monkeypatch.setattr(launch, "_configured", configured)

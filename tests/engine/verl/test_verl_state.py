@@ -1,6 +1,7 @@
 """Which checkpoint a distributed run goes on from."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,12 @@ def checkpoint(folder: Path, update: int, ranks: int = 2, sealed: bool = True, m
     """A folder as verl and we leave it; the shards hold bytes that no test reads as weights."""
     target = state.folder_of(folder, update)
     (target / "actor").mkdir(parents=True)
-    for rank in range(ranks):
-        (target / "actor" / f"model_world_size_{ranks}_rank_{rank}.pt").write_bytes(b"weights" * 100)
+    for name in state.shards(ranks):
+        (target / name).write_bytes(b"weights" * 100)
     write_json(target / "actor" / "fsdp_config.json", {"FSDP_version": 2, "world_size": ranks})
     state.save(folder, RunState(update=update, position=7 * update, tokens_total=1000 * update))
     if sealed:
-        state.seal(folder, update, made_by)
+        state.seal(folder, update, made_by, ranks, 40.0 + update)
         write_text(folder / state.TRACKER, str(update))
     return target
 
@@ -56,6 +57,30 @@ def test_a_first_checkpoint_that_was_never_finished_means_a_new_start(tmp_path: 
     checkpoint(tmp_path, 2, sealed=False)
     assert state.choose(tmp_path, 2) == 0
     assert not list(tmp_path.glob("global_step_*"))
+
+
+@pytest.mark.parametrize("kind", ["model", "optim", "extra_state"])
+def test_a_checkpoint_is_not_sealed_before_every_ranks_shards_are_seen(tmp_path: Path, kind: str) -> None:
+    name = f"actor/{kind}_world_size_2_rank_1.pt"
+    late = checkpoint(tmp_path, 2, sealed=False) / name
+    late.write_bytes(b"")  # its name has arrived, its content has not
+    with pytest.raises(UserError, match=rf"{name} is not there \(1 of 7 files .* all nodes see"):
+        state.seal(tmp_path, 2, "this run", 2, 1.0, wait=0.0)
+    late.unlink()
+    with pytest.raises(UserError, match=rf"{name} is not there"):
+        state.seal(tmp_path, 2, "this run", 2, 1.0, wait=0.0)
+    assert state.updates_saved(tmp_path) == []
+    threading.Timer(0.3, late.write_bytes, [b"weights"]).start()
+    state.seal(tmp_path, 2, "this run", 2, 1.0, wait=60.0)
+    assert state.updates_saved(tmp_path) == [2]
+
+
+def test_the_longest_save_is_carried_over_attempts(tmp_path: Path) -> None:
+    assert state.longest_save(tmp_path) == 0.0
+    checkpoint(tmp_path, 4)
+    checkpoint(tmp_path, 2)
+    checkpoint(tmp_path, 6, sealed=False)
+    assert state.longest_save(tmp_path) == 44.0
 
 
 def test_another_number_of_ranks_is_refused(tmp_path: Path) -> None:
