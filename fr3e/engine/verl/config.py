@@ -91,13 +91,13 @@ def settings(run: RunConfig, out: Path) -> Tree:
 
 def _model(run: RunConfig) -> Tree:
     cpu = run.training.verl.device == "cpu"
-    override: Tree = {}
-    if cpu:
-        override["attn_implementation"] = "sdpa"  # flash-attn has no CPU kernels
+    # flash-attn, which verl asks for by itself, has kernels for 16-bit types on GPUs only.
+    flash = run.training.verl.dtype == "bfloat16"
+    override: Tree = {} if flash else {"attn_implementation": "sdpa"}
     return {
         "path": run.base,  # a rope override is in this folder's config.json already, for trainer and vLLM alike
         "trust_remote_code": False,
-        "use_remove_padding": not cpu,  # sequence packing needs flash-attn's variable-length kernels
+        "use_remove_padding": flash,  # sequence packing needs flash-attn's variable-length kernels
         "enable_gradient_checkpointing": not cpu,  # activations of one layer at a time; the toy model needs none of it
         "override_config": override,
     }

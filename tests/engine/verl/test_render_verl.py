@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("verl")
 
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, open_dict
 
 from fr3e.config import load_scenario, resolve_run
 from fr3e.config.scenario import RunConfig
@@ -48,6 +48,29 @@ def test_a_kl_term_brings_a_reference_model() -> None:
     loss = run.training.loss.model_copy(update={"kl": 0.01})
     changed = run.model_copy(update={"training": run.training.model_copy(update={"loss": loss})})
     assert need_reference_policy(render(changed, Path("out")))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_verls_own_model_settings_take_our_attention(dtype: str, tmp_path: Path) -> None:
+    """As verl's workers read it: HFModelConfig hands attn_implementation on to transformers, flash-attn without one."""
+    import json
+
+    from transformers import PreTrainedConfig
+    from verl.utils.config import omega_conf_to_dataclass
+
+    shape = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 64, "num_hidden_layers": 1}
+    (tmp_path / "config.json").write_text(json.dumps(shape))
+    run = resolve_run(PAPER, "qwen2.5-7b", "fr3e", 0, arms=ROOT / "config" / "arms")
+    verl = run.training.verl.model_copy(update={"dtype": dtype})
+    run = run.model_copy(update={"base": str(tmp_path), "training": run.training.model_copy(update={"verl": verl})})
+    model = render(run, tmp_path).actor_rollout_ref.model
+    with open_dict(model):
+        model.load_tokenizer = False
+    found = omega_conf_to_dataclass(model)
+    assert isinstance(found.hf_config, PreTrainedConfig)
+    expected = {"bfloat16": "flash_attention_2", "float32": "sdpa"}[dtype]
+    assert found.hf_config._attn_implementation == expected
+    assert found.use_remove_padding is (dtype == "bfloat16")
 
 
 def test_a_setting_that_verl_no_longer_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,17 @@ from fr3e.evaluation.prompts import stop_ids
 from fr3e.exploration.explore import base_anchors
 from fr3e.exploration.records import Means, Rollout, StateGroup
 from fr3e.files import read_json
-from tests.engine.verl.verl_runs import Attempt, Ended, Materials, batch, make_materials, of_session, saved, small_run
+from tests.engine.verl.verl_runs import (
+    RANKS,
+    Attempt,
+    Ended,
+    Materials,
+    batch,
+    make_materials,
+    of_session,
+    saved,
+    small_run,
+)
 
 pytestmark = [pytest.mark.verl, pytest.mark.slow, pytest.mark.timeout(1500)]
 LAST = 6
@@ -58,8 +68,8 @@ class Runs:
 
 @pytest.fixture(scope="session")
 def fr3e(materials: Materials) -> Runs:
-    """FR3E on two ranks: an FSDP worker is killed after update 3; resumed, the run gets SIGTERM in update 5; then to its end."""
-    run, out = small_run(materials, "fr3e", ranks=2), materials.folder / "fr3e"
+    """FR3E on two ranks (`RANKS`): an FSDP worker is killed after update 3; resumed, the run gets SIGTERM in update 5; then to its end."""
+    run, out = small_run(materials, "fr3e", ranks=RANKS), materials.folder / "fr3e"
     first = Attempt(run, out, hold=3)
     first.wait_until_held()
     session = first.session()
@@ -68,7 +78,7 @@ def fr3e(materials: Materials) -> Runs:
     first.release()
     ended = {"dead worker": first.end(limit=300)}
     facts |= {"saved": saved(out), "rows": first.rows(), "left": of_session(session)}
-    ended["other ranks"] = Attempt(small_run(materials, "fr3e", ranks=1), out).end(limit=120)
+    ended["other ranks"] = Attempt(small_run(materials, "fr3e", ranks=3 - RANKS), out).end(limit=120)
     second = Attempt(run, out, hold=5)
     second.wait_until_held()
     session = second.session()
@@ -192,7 +202,9 @@ def test_carried_groups_are_trained_or_still_waiting_after_a_resume(fr3e: Runs) 
 
 def test_another_number_of_ranks_is_refused_without_starting_anything(fr3e: Runs) -> None:
     ended = fr3e.ended["other ranks"]
-    assert ended.code == 2 and "written by 2 ranks, this run has 1" in ended.said and ended.seconds < 120
+    assert (
+        ended.code == 2 and f"written by {RANKS} ranks, this run has {3 - RANKS}" in ended.said and ended.seconds < 120
+    )
 
 
 def test_trained_json_names_the_last_checkpoint(fr3e: Runs) -> None:

@@ -77,6 +77,23 @@ def test_bfloat16_on_a_cpu_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("device", "dtype", "packed", "attention"),
+    [
+        ("cuda", "bfloat16", True, {}),
+        ("cuda", "float32", False, {"attn_implementation": "sdpa"}),
+        ("cpu", "float32", False, {"attn_implementation": "sdpa"}),
+    ],
+)
+def test_packing_and_flash_attention_are_for_16_bit_types(
+    device: str, dtype: str, packed: bool, attention: dict[str, str]
+) -> None:
+    tree = settings(paper_run("qwen2.5-7b", "fr3e", device=device, dtype=dtype), Path("out"))
+    model, rollout = tree["actor_rollout_ref"]["model"], tree["actor_rollout_ref"]["rollout"]
+    assert model["use_remove_padding"] is packed and model["override_config"] == attention
+    assert rollout["dtype"] == tree["actor_rollout_ref"]["actor"]["fsdp_config"]["dtype"] == dtype
+
+
+@pytest.mark.parametrize(
     ("name", "count"),
     # Published: 7.61 and 32.5 billion (Qwen2.5 technical report, arXiv 2412.15115), here counted from config.json.
     [("Qwen/Qwen2.5-7B", 7_615_616_512), ("Qwen/Qwen2.5-Math-7B", 7_615_616_512), ("Qwen/Qwen2.5-32B", 32_763_876_352)],

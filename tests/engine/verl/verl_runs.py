@@ -25,6 +25,12 @@ from fr3e.engine.verl.metrics import read_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 DEVICE = os.environ.get("FR3E_TEST_DEVICE", "cpu")
+RANKS = 2
+"""Ranks of the runs that are to have several: two, or one where only one GPU is there."""
+if DEVICE == "cuda":
+    import torch
+
+    RANKS = max(1, min(RANKS, torch.cuda.device_count()))
 START_LIMIT = 900.0
 """Seconds for an attempt to start; about 130 on two idle cores."""
 STEP_LIMIT = 300.0
