@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fr3e.cluster.probe import probed
+from fr3e.cluster.probe import gpus, probed
 from fr3e.config import load_scenario, resolve_run, run_ids
 from fr3e.config.scenario import PlanningConfig, RunConfig, Scenario, Speed
 from fr3e.config.training import TrainingConfig
@@ -45,12 +45,6 @@ def expected_update(settings: TrainingConfig, planning: PlanningConfig, arm: str
     generated = prompts * (fr3e.first_n * length + continuations * per_round)
     trained = settings.accum.groups_per_update * continuations * per_round / states
     return Update(prompts, generated, trained)
-
-
-def gpus(run: RunConfig) -> int:
-    """GPUs of a run; 1 process for the local engine."""
-    shape = run.training.verl
-    return shape.nodes * shape.gpus_per_node if run.training.engine == "verl" else 1
 
 
 def seconds_per_update(run: RunConfig, planning: PlanningConfig, speed: Speed) -> float:

@@ -16,10 +16,16 @@ from fr3e.files import read_jsonl
 Row = Mapping[str, Any]
 
 
+def gpus(run: RunConfig) -> int:
+    """GPUs of a run; 1 process for the local engine."""
+    shape = run.training.verl
+    return shape.nodes * shape.gpus_per_node if run.training.engine == "verl" else 1
+
+
 def measured(rows: Sequence[Row], run: RunConfig) -> PlanningConfig:
     """Planning inputs out of consecutive rows of `run`'s metrics.jsonl, the first of them with or without update 0.
 
-    Speeds are tokens per second of the whole run's GPUs or processes. Raises `UserError` when the rows hold no generation, no
+    Speeds are tokens per second of one GPU, or of the one process of the local engine. Raises `UserError` when the rows hold no generation, no
     update or no group that could be trained on.
     """
     updates = [row for row in rows if row["update"] > 0]
@@ -50,7 +56,8 @@ def measured(rows: Sequence[Row], run: RunConfig) -> PlanningConfig:
         overhead_seconds=max(0.0, _elapsed(rows) - spent) / len(updates),
         speed={
             run.model_name: Speed(
-                generate=generated / total["seconds/generate"], train=total["tokens/trained"] / total["seconds/update"]
+                generate=generated / total["seconds/generate"] / gpus(run),
+                train=total["tokens/trained"] / total["seconds/update"] / gpus(run),
             )
         },
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fr3e.cluster.plan import plan
+from fr3e.cluster.plan import plan, seconds_per_update
 from fr3e.cluster.probe import measured, probed
 from fr3e.config import load_scenario, resolve_run
 from fr3e.config.scenario import RunConfig
@@ -58,6 +58,36 @@ def test_inputs_of_fr3e() -> None:
     assert planning.speed["toy"].train == pytest.approx(8000 / 2)
     # 9 s after row 0: generation 2.5, updates 2, probe 3; 1.5 s remain for 2 updates.
     assert planning.overhead_seconds == pytest.approx(0.75)
+
+
+def test_a_probe_on_eight_gpus_is_estimated_at_what_it_took() -> None:
+    """Updates of 1000 s: 700 s generate, 250 s train, 50 s of everything else; the estimate is made of the same parts."""
+    run = resolve_run(load_scenario("config/paper.yaml"), "qwen2.5-7b", "fr3e", 0)
+    assert run.training.verl.nodes * run.training.verl.gpus_per_node == 8
+    fr3e, groups = run.training.fr3e, run.training.accum.groups_per_update
+    states = int(fr3e.include_root) + fr3e.num_anchors
+    length, position, share = 1000, 0.4, 0.5
+    prompts = groups / (states * share)
+    per_round = length * (int(fr3e.include_root) + fr3e.num_anchors * (1 - position))
+    rows = [
+        row(
+            update,
+            prompts__sampled=prompts, rollouts__first=prompts * fr3e.first_n,
+            rollouts__explore=prompts * states * fr3e.rollouts_per_state, groups__trained=groups, groups__carried_in=0,
+            groups__carried_out=0, groups__dropped=0, tokens__generated_first=prompts * fr3e.first_n * length,
+            tokens__generated_explore=prompts * fr3e.rollouts_per_state * per_round,
+            tokens__trained=groups * fr3e.rollouts_per_state * per_round / states,
+            seconds__generate=700.0, seconds__update=250.0, seconds=1000.0 * update, anchor__position=position,
+        )
+        for update in (1, 2)
+    ]  # fmt: skip
+    planning = measured(rows, run)
+    # The run's own probes come on top: their tokens at the speed that was measured.
+    probe = run.training.probe
+    probes = (len(probe.benchmarks) + 1) * probe.problems * probe.samples * length / probe.every
+    of_probes = 700 * probes / (rows[0]["tokens/generated_first"] + rows[0]["tokens/generated_explore"])
+    assert of_probes < 10
+    assert seconds_per_update(run, planning, planning.speed["qwen2.5-7b"]) == pytest.approx(1000 + of_probes)
 
 
 def test_without_first_return_lengths_come_from_the_rollouts() -> None:
