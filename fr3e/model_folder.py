@@ -34,6 +34,12 @@ def check_model_folder(folder: Path) -> None:
         _check_weights(folder / name)
 
 
+def listed_files(folder: Path) -> list[Path]:
+    """The folder's manifest.json and every file that it lists; a missing or broken one is a `UserError`."""
+    manifest = folder / "manifest.json"
+    return [manifest, *(folder / name for name in sorted(read_json(manifest, "files")["files"]))]
+
+
 def _check_weights(path: Path) -> None:
     """The safetensors format: 8 bytes with the header's length, the header as JSON, then as many bytes as it declares."""
     again = "make or fetch the model again"

@@ -1,12 +1,15 @@
 """The verbs that make a model and measure it: base, train, export, sample, grade, score; evaluate does the last three."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fr3e.cli.options import ConfigFile
 from fr3e.errors import UserError
+
+if TYPE_CHECKING:
+    from fr3e.config.scenario import EvaluationConfig
 
 app = typer.Typer()
 
@@ -18,10 +21,13 @@ def base(
 ) -> None:
     """Make the demo's base model, or fetch a pinned one from the hub."""
     from fr3e.engine.base import make_base
+    from fr3e.model_folder import listed_files
     from fr3e.provenance.manifest import recorded
 
-    with recorded("base", [out / "manifest.json", out / "model.safetensors"], plan=plan):
+    outputs = [out / "manifest.json"]
+    with recorded("base", outputs, plan=plan):
         make_base(plan, out)
+        outputs[:] = listed_files(out)
 
 
 @app.command()
@@ -35,7 +41,7 @@ def train(
     from fr3e.engine import train as start
     from fr3e.files import read_json, sha256
     from fr3e.model_folder import check_model_folder
-    from fr3e.provenance.manifest import recorded
+    from fr3e.provenance.manifest import gpu_time, recorded
 
     resolved = load_run(run)
     check_model_folder(Path(resolved.base))
@@ -48,7 +54,12 @@ def train(
                 raise UserError(f"{path}: altered since it was compared with data.dvc; run `fr3e data ensure` again")
     with recorded(f"train-{resolved.training.engine}", outputs, inputs, run) as facts:
         start(resolved, out)
-        facts |= read_json(out / "trained.json") | {"seed": resolved.seed}
+        trained = read_json(out / "trained.json")
+        facts |= (
+            trained
+            | {"seed": resolved.seed, "tokens": trained["tokens_total"]}
+            | gpu_time(trained["gpus"], trained["seconds"])
+        )
 
 
 @app.command()
@@ -61,13 +72,15 @@ def export(
     from fr3e.config import load_run
     from fr3e.engine import export as start
     from fr3e.files import read_json
+    from fr3e.model_folder import listed_files
     from fr3e.provenance.manifest import recorded
 
     resolved = load_run(run)
     read_json(trained, "run", "updates", "checkpoint", "checkpoint_sha256")
-    outputs = [out / "manifest.json", out / "model.safetensors"]
+    outputs = [out / "manifest.json"]
     with recorded(f"export-{resolved.training.engine}", outputs, [trained], run):
         start(resolved, trained, out)
+        outputs[:] = listed_files(out)
 
 
 @app.command()
@@ -82,23 +95,34 @@ def sample(
 
     from fr3e.config.plans import load_eval_plan
     from fr3e.evaluation.sample import sample_plan
-    from fr3e.files import sha256
+    from fr3e.files import read_parquet
     from fr3e.model_folder import check_model_folder
-    from fr3e.provenance.manifest import write
+    from fr3e.provenance.manifest import begun, digests, gpu_time, write
 
-    started = time.time()
     resolved = load_eval_plan(plan)
     check_model_folder(Path(resolved.model))
+    model = Path(resolved.model) / "manifest.json"
+    beginning = begun("sample")
+    inputs = {name: digests([model, Path(data)]) for name, data in resolved.files.items()}
+    started = time.time()
     sample_plan(plan, out)
-    for name, data in resolved.files.items():
-        generations, key = out / name / "generations.parquet", out / name / "generations.key.json"
-        if generations.stat().st_mtime >= started:  # those that were there and right keep their own manifest
-            inputs = {
-                str(path): sha256(path)
-                for path in (Path(resolved.model) / "manifest.json", Path(data))
-                if path.is_file()
-            }
-            write("sample", [generations, key], inputs, None, started, {"seed": resolved.evaluation.seed})
+    seconds, gpus = time.time() - started, _sampling_gpus(resolved.evaluation)
+    files = {name: out / name / "generations.parquet" for name in resolved.files}
+    new = {name: path for name, path in files.items() if path.stat().st_mtime >= started}  # others keep their manifest
+    tokens = {name: sum(read_parquet(path, ["response_tokens"])[0].to_pylist()) for name, path in new.items()}
+    for name, count in tokens.items():
+        share = count / max(1, sum(tokens.values()))  # one start of the engine served them all
+        facts = {"seed": resolved.evaluation.seed, "tokens": count} | gpu_time(gpus, seconds * share)
+        outputs = [files[name], files[name].with_name("generations.key.json")]
+        write(beginning | {"inputs": inputs[name]}, outputs, facts)
+
+
+def _sampling_gpus(settings: "EvaluationConfig") -> int:
+    """GPUs that the engine has held; 0 on CPU alone."""
+    import torch
+
+    held = settings.tensor_parallel if settings.engine == "vllm" else 1
+    return held if torch.cuda.is_available() else 0
 
 
 @app.command()

@@ -64,7 +64,7 @@ def _imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _without_docstrings(tree: ast.AST) -> ast.AST:
+def _bare(tree: ast.AST) -> ast.AST:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body
@@ -75,12 +75,14 @@ def _without_docstrings(tree: ast.AST) -> ast.AST:
                 and isinstance(body[0].value.value, str)
             ):
                 node.body = body[1:] or [ast.Pass()]
+        if getattr(node, "type_params", None) == []:  # Python 3.12 has the field, 3.11 not; their fingerprints are one
+            del node.type_params
     return tree
 
 
 @functools.cache
 def _parsed(path: Path) -> tuple[ast.AST, str]:
-    tree = _without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+    tree = _bare(ast.parse(path.read_text(encoding="utf-8")))
     return tree, ast.dump(tree, include_attributes=False)
 
 

@@ -5,19 +5,21 @@ import importlib.metadata
 import os
 import platform
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from fr3e import __version__
+from fr3e.errors import UserError
 from fr3e.files import disk_faults, read_json, sha256, write_json
 from fr3e.provenance import fingerprint
 
 SUFFIX = ".provenance.json"
 KEYS = ("stage", "outputs", "inputs", "plan", "code", "commit", "dirty", "started", "seconds", "facts")
 """What `fr3e verify` and `fr3e trace` read of a manifest."""
+CODE_SNAPSHOT = "FR3E_CODE_SNAPSHOT"
+"""Variable that names a JSON file {stage: fingerprint}: the code as it was when the workflow's command was given."""
 PACKAGES = (
     "torch",
     "transformers",
@@ -92,42 +94,59 @@ def recorded(
 ) -> Iterator[dict[str, Any]]:
     """Run a stage and write its manifest beside the first of `outputs` when it ended well.
 
-    The block may add facts (seeds, tokens, gpu_hours) to the yielded mapping. Paths are stored relative to the working
-    folder. An output that the stage did not write is left out of the manifest; `fr3e verify` then says so.
+    The block may add facts (seeds, tokens, gpu_hours) to the yielded mapping, and outputs whose names only it knows to a
+    list given as `outputs`. Paths are stored as they are given, relative to the working folder. An output that the stage did
+    not write is left out of the manifest; `fr3e verify` then says so. Raises `UserError` as `begun`.
     """
-    started = time.time()
+    beginning = begun(stage, inputs, plan)
     facts: dict[str, Any] = {}
-    hashes = {str(path): sha256(path) for path in inputs if path.is_file()}
-    planned = None if plan is None or not plan.is_file() else {"path": str(plan), "sha256": sha256(plan)}
     path_of(outputs[0]).unlink(missing_ok=True)
     with disk_faults(outputs[0]):
         yield facts
-    write(stage, outputs, hashes, planned, started, facts)
+    write(beginning, outputs, facts)
 
 
-def write(
-    stage: str,
-    outputs: Sequence[Path],
-    inputs: dict[str, str],
-    plan: dict[str, str] | None,
-    started: float,
-    facts: dict[str, Any],
-) -> None:
-    """Write the manifest of a finished stage: `inputs` are path -> SHA-256, `started` is seconds since the epoch."""
-    manifest = {
+def begun(stage: str, inputs: Sequence[Path] = (), plan: Path | None = None) -> dict[str, Any]:
+    """What a manifest says of a stage before it runs: its inputs, plan, code and surroundings, which may change meanwhile.
+
+    Raises `UserError` when a workflow runs it (`CODE_SNAPSHOT`) and its code is no longer the workflow's.
+    """
+    code = fingerprint.code(stage)
+    frozen = os.environ.get(CODE_SNAPSHOT)
+    if frozen and read_json(frozen).get(stage) != code:
+        raise UserError(f"stage {stage}: its code was changed since the command was given; give the command again")
+    return {
         "stage": stage,
-        "outputs": {str(path): sha256(path) for path in outputs if path.is_file()},
-        "inputs": inputs,
-        "plan": plan,
-        "code": fingerprint.code(stage),
+        "inputs": digests(inputs),
+        "plan": None if plan is None or not plan.is_file() else {"path": str(plan), "sha256": sha256(plan)},
+        "code": code,
         **commit(),
         "environment": environment(),
         "constraints": {str(path): fingerprint.file(path) for path in sorted(Path("constraints").glob("*.txt"))},
         "data_lock": fingerprint.file("data.dvc"),
         "hardware": hardware(),
         "slurm_job": os.environ.get("SLURM_JOB_ID"),
-        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
-        "seconds": round(time.time() - started, 3),
+        "started": datetime.now(UTC).isoformat(),
+    }
+
+
+def gpu_time(gpus: int, seconds: float) -> dict[str, float]:
+    """Facts of a stage that held `gpus` GPUs for `seconds` of wall time; 0 GPU-hours on CPU alone."""
+    return {"gpus": gpus, "gpu_hours": round(gpus * seconds / 3600, 6)}
+
+
+def digests(paths: Sequence[Path]) -> dict[str, str]:
+    """Path -> SHA-256 of those of `paths` that are there."""
+    return {str(path): sha256(path) for path in paths if path.is_file()}
+
+
+def write(beginning: dict[str, Any], outputs: Sequence[Path], facts: dict[str, Any]) -> None:
+    """Write the manifest of a finished stage; `beginning` is what `begun` said."""
+    started = datetime.fromisoformat(beginning["started"])
+    manifest = beginning | {
+        "outputs": digests(outputs),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round((datetime.now(UTC) - started).total_seconds(), 3),
         "facts": facts,
     }
     write_json(path_of(outputs[0]), manifest)
@@ -136,3 +155,20 @@ def write(
 def load(result: Path) -> dict[str, Any]:
     """The manifest of `result`; a missing one is a `UserError`."""
     return read_json(path_of(result), *KEYS)
+
+
+def located(path: Path) -> Path:
+    """`path` from the root, links left as they are: a results folder may be a link to another disk."""
+    return Path(os.path.normpath(path.absolute()))
+
+
+def project_of(path: Path, manifest: dict[str, Any]) -> Path:
+    """The folder that the paths in the manifest at `path` are relative to: it stands beside one of its outputs, which tells.
+
+    Where it tells nothing, as for results that were given another name, it is the working folder.
+    """
+    result = str(located(path)).removesuffix(SUFFIX)
+    for output in manifest["outputs"]:
+        if result.endswith(f"{os.sep}{output}"):
+            return Path(result.removesuffix(output))
+    return Path.cwd()

@@ -180,3 +180,17 @@ def test_edits_while_a_job_waits_do_not_change_what_it_runs(project: Checkout) -
     project.edit(TINY, "lr: 3.0e-4", "lr: 9.0e-4")
     assert "lr: 0.0003" in (project.folder / plan).read_text(encoding="utf-8")
     assert project.due()["train"] == 1
+
+
+def test_code_edited_while_jobs_wait_is_refused_and_the_next_command_goes_on(project: Checkout) -> None:
+    scores, grading = "results/tiny/evaluation/base-toy/scores.csv", "--workers {params.workers} 2> {log}"
+    edited = f"{grading}; echo EDITED = 1 >> fr3e/evaluation/score.py"
+    project.edit("workflow/rules/evaluate.smk", grading, edited)
+    (project.folder / scores).with_name("far").joinpath("verdicts.parquet").unlink()
+    assert project.snakemake("--", scores, check=False).returncode != 0
+    log = (project.folder / "results/tiny/logs/score/base-toy.log").read_text(encoding="utf-8")
+    assert "stage score: its code was changed since the command was given; give the command again" in log
+    project.edit("workflow/rules/evaluate.smk", edited, grading)
+    project.snakemake("--", scores)
+    assert "EDITED" in (project.folder / "fr3e/evaluation/score.py").read_text(encoding="utf-8")
+    assert project.due().get("score", 0) == 2, "the other two models' scores are of the old code, this one's is not"

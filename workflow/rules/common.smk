@@ -11,22 +11,26 @@ from fr3e.config import load_scenario, resolve_run, run_ids
 from fr3e.config.load import training as training_settings
 from fr3e.config.plans import eval_plan, report_plan
 from fr3e.errors import UserError
-from fr3e.files import read_yaml, write_text
+from fr3e.files import read_json, read_yaml, write_json
 from fr3e.provenance import fingerprint
+from fr3e.provenance.manifest import CODE_SNAPSHOT
 
 
-def frozen_config():
-    """The configuration as it was when this command was given: jobs that wait in a queue inherit the snapshot, not later edits."""
-    snapshot = os.environ.get("FR3E_CONFIG_SNAPSHOT")
-    if snapshot:
-        return read_yaml(snapshot)
-    values = {key: value for key, value in config.items() if key != "target"}
-    values = values or read_yaml("config/paper.yaml")
-    text = yaml.safe_dump(json.loads(json.dumps(values)), sort_keys=False)
-    path = Path(".snakemake/fr3e") / f"config-{fingerprint.values(values)}.yaml"
-    write_text(path, text)
-    os.environ["FR3E_CONFIG_SNAPSHOT"] = str(path.resolve())
+def frozen(variable, make):
+    """What `make` gave when the command was given: a job's own Snakemake, which may start days later, reads the snapshot."""
+    if not workflow.is_main_process and variable in os.environ:
+        return read_json(os.environ[variable])
+    values = make()
+    name = variable.removeprefix("FR3E_").removesuffix("_SNAPSHOT").lower()
+    path = Path(".snakemake/fr3e") / f"{name}-{fingerprint.values(values)}.json"
+    write_json(path, values)
+    os.environ[variable] = str(path.resolve())
     return values
+
+
+def given_config():
+    values = {key: value for key, value in config.items() if key != "target"}
+    return values or read_yaml("config/paper.yaml")
 
 
 def checked(make):
@@ -38,7 +42,13 @@ def checked(make):
 
 
 TARGET = config.get("target", "all")
-SCENARIO = checked(lambda: load_scenario(frozen_config()))
+SCENARIO = checked(lambda: load_scenario(frozen("FR3E_CONFIG_SNAPSHOT", given_config)))
+CODE = checked(
+    lambda: frozen(
+        CODE_SNAPSHOT,
+        lambda: {stage: fingerprint.code(stage) for stage in fingerprint.STAGES},
+    )
+)
 RESULTS = f"results/{SCENARIO.scenario}"
 DATA = "data" if SCENARIO.data.kind == "real" else f"{RESULTS}/data"
 SITE = (
@@ -125,7 +135,7 @@ def partition(gpu):
 
 
 def code(stage):
-    return fingerprint.code(stage)
+    return CODE[stage]
 
 
 def software(environment="default"):
