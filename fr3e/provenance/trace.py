@@ -7,15 +7,17 @@ import pandas as pd
 
 from fr3e.errors import UserError
 from fr3e.files import read_json
-from fr3e.provenance.manifest import KEYS, SUFFIX
+from fr3e.provenance.manifest import KEYS, SUFFIX, project_of
 
 COLUMNS = ("model", "method", "benchmark", "quantity", "value", "low", "high", "verdicts")
+TRACED = ("score", "difference")
+"""Quantities that are ours alone: their cells name the verdict files they were computed from."""
 
 
 def trace(table: str, cell: str, results: Path) -> str:
     """The chain behind a cell as indented text, one file a line with the stage that made it.
 
-    `cell` is <model>/<method>/<benchmark>. Raises `UserError` for a table or a cell that does not exist.
+    `cell` is <model>/<method>/<benchmark>; of a difference the method is <first>-<second>, as in the table's file. Raises `UserError` for a table or a cell that does not exist.
     """
     path = results / f"{table}.csv"
     if not path.is_file():
@@ -29,45 +31,34 @@ def trace(table: str, cell: str, results: Path) -> str:
         raise UserError(f"{path}: not a CSV table ({error}); make it again") from error
     if missing := [name for name in COLUMNS if name not in frame.columns]:
         raise UserError(f"{path}: no column {missing[0]!r}; `fr3e trace` reads tables with {', '.join(COLUMNS)}")
-    parts = cell.split("/")
-    if len(parts) != 3:
-        raise UserError(f"--cell {cell!r}: expected <model>/<method>/<benchmark>")
-    rows = frame[(frame["model"] == parts[0]) & (frame["method"] == parts[1]) & (frame["benchmark"] == parts[2])]
-    rows = rows[(rows["verdicts"] != "") & (rows["quantity"] == "score")]
+    traced = frame[(frame["verdicts"] != "") & frame["quantity"].isin(TRACED)]
+    names = traced["model"] + "/" + traced["method"] + "/" + traced["benchmark"]
+    rows = traced[names == cell]
     if rows.empty:
-        known = sorted(
-            {
-                "/".join(row)
-                for row in frame[(frame["verdicts"] != "") & (frame["quantity"] == "score")][
-                    ["model", "method", "benchmark"]
-                ].values
-            }
-        )
+        known = sorted(names)
+        some = f"{', '.join(known[:8])}{' ...' if len(known) > 8 else ''}"
         raise UserError(
-            f"--cell {cell!r}: no such cell in {path}; cells: {', '.join(known[:8])}{' ...' if len(known) > 8 else ''}"
+            f"--cell {cell!r}: no such cell in {path}, expected <model>/<method>/<benchmark>; cells: {some}"
         )
     row = rows.iloc[0]
     lines = [f"{path}: {cell} = {row['value']} [{row['low']}, {row['high']}]"]
-    makers = _makers(results)
+    manifests = {path: read_json(path, *KEYS) for path in sorted(results.rglob(f"*{SUFFIX}"))}
+    makers = {output: manifest for manifest in manifests.values() for output in manifest["outputs"]}
+    project = next((project_of(path, manifest) for path, manifest in manifests.items()), Path.cwd())
     for verdicts in row["verdicts"].split(";"):
-        lines += _chain(verdicts, makers, 1, set())
+        lines += _chain(verdicts, project, makers, 1, set())
     return "\n".join(lines)
 
 
-def _makers(results: Path) -> dict[str, dict[str, Any]]:
-    """Result path -> the manifest of the stage that wrote it."""
-    manifests = (read_json(path, *KEYS) for path in sorted(results.rglob(f"*{SUFFIX}")))
-    return {output: manifest for manifest in manifests for output in manifest["outputs"]}
-
-
-def _chain(path: str, makers: dict[str, dict[str, Any]], depth: int, seen: set[str]) -> list[str]:
+def _chain(path: str, project: Path, makers: dict[str, dict[str, Any]], depth: int, seen: set[str]) -> list[str]:
+    """Lines of `path`, relative to `project`, and of what it was made from; `makers`: result -> manifest of its stage."""
     indent = "  " * depth
     if path in seen:
         return [f"{indent}{path} (above)"]
     seen.add(path)
     maker = makers.get(path)
     if maker is None:
-        return [f"{indent}{path}" + ("" if Path(path).is_file() else " (missing)")]
+        return [f"{indent}{path}" + ("" if (project / path).is_file() else " (missing)")]
     commit = (maker["commit"] or "no commit")[:12] + (", uncommitted changes" if maker["dirty"] else "")
     seed = f", seed {maker['facts']['seed']}" if maker["facts"].get("seed") is not None else ""
     lines = [f"{indent}{path} sha256 {maker['outputs'][path][:12]}"]
@@ -77,5 +68,5 @@ def _chain(path: str, makers: dict[str, dict[str, Any]], depth: int, seen: set[s
     if maker["plan"]:
         lines.append(f"{indent}  from plan {maker['plan']['path']} sha256 {maker['plan']['sha256'][:12]}")
     for source in maker["inputs"]:
-        lines += _chain(source, makers, depth + 1, seen)
+        lines += _chain(source, project, makers, depth + 1, seen)
     return lines
