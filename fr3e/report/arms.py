@@ -25,7 +25,10 @@ NOTHING = Estimate(math.nan, math.nan, math.nan)
 
 @dataclass
 class Arm:
-    """One row: `average` over the in-distribution benchmarks, a score per benchmark, costs, differences to the controls."""
+    """One row: `average` over the in-distribution benchmarks, a score per benchmark, costs, differences to the controls.
+
+    `paired_seeds` is the smaller number of seeds behind each difference.
+    """
 
     model: str
     method: str
@@ -34,6 +37,7 @@ class Arm:
     scores: dict[str, Estimate]
     costs: dict[str, Estimate]
     differences: dict[str, Difference]
+    paired_seeds: dict[str, int]
     files: dict[str, tuple[str, ...]]
 
 
@@ -75,11 +79,12 @@ def _arm(plan: ReportPlan, results: Results, runs: list[Run], model: str, method
     names = averaged(plan)
     blocks = over_benchmarks(results, model, method, names)
     found = {name: results.get((model, method, name)) for name in plan.benchmarks}
-    differences = {}
+    differences, paired_seeds = {}, {}
     for control in CONTROLS:
         other = over_benchmarks(results, model, control, names)
         if method not in (control, "base") and blocks is not None and other is not None:
             differences[control] = paired_difference(blocks, other, confidence, draws)
+            paired_seeds[control] = min(len(blocks[0]), len(other[0]))
     ran = [result for result in found.values() if result is not None]
     return Arm(
         model=model,
@@ -89,6 +94,7 @@ def _arm(plan: ReportPlan, results: Results, runs: list[Run], model: str, method
         scores={n: NOTHING if result is None else result.estimate(confidence, draws) for n, result in found.items()},
         costs=_costs([run for run in of(runs, model, method) if run.trained is not None]),
         differences=differences,
+        paired_seeds=paired_seeds,
         files={name: result.files for name, result in found.items() if result is not None},
     )
 
@@ -199,6 +205,8 @@ def _difference(arm: Arm, control: str) -> tables.Cell:
     if difference is None:
         return tables.Cell("not run", muted=True)
     spread = "" if math.isnan(difference.low) else f"[{signed(100 * difference.low)}, {signed(100 * difference.high)}]"
+    if spread and arm.paired_seeds[control] < 2:
+        spread += tables.ONE_SEED
     return tables.Cell(signed(100 * difference.value), spread, bold=difference.excludes_zero)
 
 
@@ -217,5 +225,6 @@ def _notes(plan: ReportPlan, arms: list[Arm]) -> list[str]:
         f"{count} comparisons: at {plan.report.confidence:.0%} about {count * (1 - plan.report.confidence):.1f} would "
         "exclude 0 by chance; arms.csv has p-values adjusted by Holm within a control and model.",
         f"Intervals: bootstrap over problems and seeds, {plan.report.bootstrap_draws} draws; Wilson for a single greedy run.",
+        tables.ONE_SEED_NOTE,
     ]
     return notes + [f"{method_title(name)}: {question}" for name, question in plan.questions.items()]

@@ -1,5 +1,6 @@
 """The report's opening page: what ran, Table 1, claims and their status, cost, deviations, data, environment."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,12 +68,15 @@ def lead(plan: ReportPlan, judged: Sequence[Judged]) -> str:
         title = comparison.what.split(",", 1)[0]
         value, low, high = (100 * x for x in (comparison.value, comparison.low, comparison.high))
         word = "above" if value > 0 else "below"
-        verdict = (
-            "the interval excludes 0"
-            if low > 0 or high < 0
-            else "the interval contains 0, so neither is shown to be better"
-        )
-        interval = f"{plan.report.confidence:.0%} interval {low:+.1f} to {high:+.1f}".replace("-", "−")
+        if math.isnan(low):
+            interval, verdict = "no interval over training seeds", "neither is shown to be better"
+        else:
+            interval = f"{plan.report.confidence:.0%} interval {low:+.1f} to {high:+.1f}".replace("-", "−")
+            verdict = (
+                "the interval excludes 0"
+                if low > 0 or high < 0
+                else "the interval contains 0, so neither is shown to be better"
+            )
         parts.append(
             f"On {title}, {first} ends {abs(value):.1f} points {word} {second} on average ({interval}): {verdict}."
         )

@@ -238,7 +238,8 @@ def _cell(entry: Entry) -> tables.Cell:
         return tables.Cell(f"{entry.value:.1f}")
     if entry.quantity != "score":
         spread = "" if math.isnan(entry.low) else f"[{signed(entry.low)}, {signed(entry.high)}]"
-        return tables.Cell(signed(entry.value), spread, entry.bold, title=_tooltip(entry))
+        mark = tables.ONE_SEED if spread and entry.quantity == "difference" and len(entry.seeds) < 2 else ""
+        return tables.Cell(signed(entry.value), spread + mark, entry.bold, title=_tooltip(entry))
     spread = _spread(entry)
     if entry.status == "partial":
         spread += f" ({len(entry.seeds)} of {entry.expected_seeds} seeds)"
@@ -301,6 +302,7 @@ def _notes(plan: ReportPlan) -> list[str]:
         f"Intervals: bootstrap over problems and training seeds ({plan.report.bootstrap_draws} draws); Wilson for a "
         "single greedy run, and over the problems where none or all are solved. With one seed an interval says nothing "
         "about other seeds.",
+        tables.ONE_SEED_NOTE,
         f"{count} comparisons per model: at {confidence:.0%} about {count * (1 - confidence):.1f} of them exclude 0 by "
         "chance where there is no difference; table1.csv has Holm-adjusted p-values.",
         "Average: unweighted mean over the benchmarks, only where all of them ran.",

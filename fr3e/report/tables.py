@@ -18,6 +18,12 @@ td small{display:block;color:#57606a;line-height:1.15}tbody tr td.muted{color:#8
 ul.notes{color:#444;font-size:.9rem;padding-left:1.1rem;margin-top:1rem}
 """
 
+ONE_SEED = "†"
+ONE_SEED_NOTE = (
+    f"{ONE_SEED} One training seed of a method: the interval, and bold with it, is over problems only and compares these two "
+    "trained models, not the methods."
+)
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -138,6 +144,7 @@ TEX = {
     "≤": "$\\le$",
     "–": "--",
     "·": "$\\cdot$",
+    "†": "$\\dagger$",
 }
 
 

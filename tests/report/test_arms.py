@@ -88,6 +88,18 @@ def test_differences_to_both_controls(root, table):
     assert row.split("|")[3].strip() == "*–*"  # no difference to itself
 
 
+def test_a_difference_of_one_seed_is_marked(root, tmp_path):
+    assert "]†" not in (root / "out" / "arms.md").read_text()
+    plan = made.report_plan(tmp_path, {"a": "Toy"}, METHODS, [0])
+    for method in METHODS:
+        tag = f"a-{method}-s0"
+        rng = np.random.default_rng(0)
+        made.write_run(tmp_path / tag, (rng.random((80, 4)) < RATES[method]).astype(int), np.ones((40, 1), int))
+        write_metrics(tmp_path / "runs" / tag, RATES[method], 0)
+    write_arms(plan, tmp_path / "out")
+    assert (tmp_path / "out" / "arms.md").read_text().count("]†") == 1
+
+
 def test_what_has_not_run_says_so(root, table):
     assert np.isnan(table.loc[("a", "no_alpha", "accuracy", "average"), "value"])
     assert ("b", "random_anchors") not in {key[:2] for key in table.index}  # not planned: no row

@@ -96,6 +96,21 @@ def test_a_large_difference_is_reproduced(tmp_path: Path, monkeypatch: pytest.Mo
     assert found["anchors"] == NOT_ATTEMPTED
 
 
+@pytest.mark.parametrize("seeds", [{"fr3e": 1, "grpo_pp": 1}, {"fr3e": 3, "grpo_pp": 1}])
+def test_one_seed_of_a_method_is_never_reproduced(
+    seeds: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = scenario_plan()
+    kept = [entry for entry in plan.evaluated if (entry.seed or 0) < seeds.get(entry.method, 1)]
+    plan = plan.model_copy(update={"evaluated": kept})
+    write_results(tmp_path, plan, updates=10)
+    write_evaluations(tmp_path, plan, {"fr3e": 0.9, "grpo_pp": 0.5})
+    accuracy = judge(plan, load_runs(plan))[0]
+    assert (accuracy.id, accuracy.status, accuracy.comparisons[0].outcome) == ("accuracy", PARTLY, "leaning")
+    assert "no interval" in str(accuracy.comparisons[0])
+
+
 def test_the_opposite_difference_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert judged(tmp_path, {"fr3e": 0.5, "grpo_pp": 0.9})["accuracy"] == NOT

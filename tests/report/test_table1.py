@@ -91,6 +91,20 @@ def test_nothing_but_differences_is_bold(made_results, cells):
             assert line.startswith("| FR3E − GRPO++ |")
 
 
+def test_a_difference_of_one_seed_is_marked(made_results, tmp_path):
+    text = (made_results[0] / "out" / "table1.md").read_text()
+    several = next(line for line in text.splitlines() if line.startswith("| FR3E − GRPO++"))
+    assert tables.ONE_SEED not in several and tables.ONE_SEED_NOTE in text
+    plan = made.report_plan(tmp_path, {"a": "Toy"}, ["grpo_pp", "fr3e"], [0])
+    for method, rate in (("grpo_pp", 0.1), ("fr3e", 0.9)):
+        made.write_run(tmp_path / f"a-{method}-s0", answers(rate, P_EASY, 4), answers(rate, P_HARD, 1))
+    write_table1(plan, tmp_path / "out")
+    lines = (tmp_path / "out" / "table1.md").read_text().splitlines()
+    row = next(line for line in lines if line.startswith("| FR3E − GRPO++"))
+    cells = row.split(" | ")[1:]
+    assert len(cells) == 3 and all(re.match(r"\*\*\+\d.*\]†", cell) for cell in cells)
+
+
 def test_every_cell_names_its_verdict_files(made_results, cells):
     root, arrays = made_results
     for key, cell in cells[cells["status"] != "not run"].iterrows():
