@@ -215,21 +215,28 @@ def advantage_metrics(
     for j in sorted({g.state for g in trained if not g.first_return}):
         of_state = [a for g, a in zip(trained, alpha, strict=True) if g.state == j and not g.first_return]
         result[f"alpha/state{j}"] = float(np.mean(of_state))
-    return result | _token_means(trained, advantages, prefix_loss)
+    return result | _token_weighted(trained, advantages, prefix_loss)
 
 
-def _token_means(
+def _token_weighted(
     trained: Sequence[StateGroup], advantages: Sequence[GroupAdvantages], prefix_loss: bool
 ) -> dict[str, float]:
-    tokens, after, before = 0, 0.0, 0.0
+    tokens, sums = 0, {"advantage_token": 0.0, "advantage_raw_token": 0.0}
+    values: dict[str, list[NDArray[np.float64]]] = {name: [] for name in sums}
     for group, a in zip(trained, advantages, strict=True):
         for m, rollout in enumerate(group.rollouts):
             mask_T = trained_tokens(rollout, prefix_loss)
-            per_token: NDArray[np.float64] = a.per_token(m, len(mask_T))[mask_T]
-            tokens += len(per_token)
-            after += float(per_token.sum())
-            before += float(per_token.sum() if a.tokens is not None else a.raw[m] * len(per_token))
-    return {"advantage_token/mean": after / tokens, "advantage_raw_token/mean": before / tokens} if tokens else {}
+            after: NDArray[np.float64] = a.per_token(m, len(mask_T))[mask_T]
+            before = np.full(len(after), a.raw[m]) if a.tokens is None else after
+            tokens += len(after)
+            sums["advantage_token"] += float(after.sum())
+            sums["advantage_raw_token"] += float(a.raw[m] * len(after) if a.tokens is None else after.sum())
+            values["advantage_token"].append(after)
+            values["advantage_raw_token"].append(before)
+    if not tokens:
+        return {}
+    means = {f"{name}/mean": total / tokens for name, total in sums.items()}
+    return means | {f"{name}/std": float(np.concatenate(parts).std()) for name, parts in values.items()}
 
 
 def token_metrics(explorations: Sequence[Exploration], selection: Selection, prefix_loss: bool) -> dict[str, Any]:
@@ -248,23 +255,31 @@ def token_metrics(explorations: Sequence[Exploration], selection: Selection, pre
     }
     # Trained or still waiting, and made in this update's rounds; a group that was carried in was counted when made.
     made = {g.uid for e in explorations for g in e.groups}
-    used = _generated(g for g in (*selection.trained, *selection.carried) if g.uid in made)
-    late = _generated(g for g in selection.dropped if g.uid not in made)
-    generated = cost["generated_first"] + cost["generated_explore"]
+    used = [g for g in (*selection.trained, *selection.carried) if g.uid in made]
+    late = [g for g in selection.dropped if g.uid not in made]
+    discarded = {
+        stage: cost[f"generated_{stage}"] - _generated(used, stage) + _generated(late, stage)
+        for stage in ("first", "explore")
+    }
     return {
         "tokens/generated_first": cost["generated_first"],
         "tokens/generated_explore": cost["generated_explore"],
-        "tokens/discarded": generated - used + late,
+        "tokens/discarded": sum(discarded.values()),
+        "tokens/discarded_first": discarded["first"],
+        "tokens/discarded_explore": discarded["explore"],
         "tokens/trained": sum(int(trained_tokens(r, prefix_loss).sum()) for g in selection.trained for r in g.rollouts),
         "tokens/prefill": cost["context_first"] + cost["context_explore"],
+        "tokens/prefill_first": cost["context_first"],
+        "tokens/prefill_explore": cost["context_explore"],
         "tokens/prefill_cached": cost["cached"],
         "rollouts/first": cost["rollouts_first"],
         "rollouts/explore": cost["rollouts_explore"],
     }
 
 
-def _generated(groups: Iterable[StateGroup]) -> int:
-    return sum(r.continuation_len for g in groups for r in g.rollouts)
+def _generated(groups: Iterable[StateGroup], stage: str) -> int:
+    """Tokens of the groups that the stage generated; only a group of first rollouts comes from First Return."""
+    return sum(r.continuation_len for g in groups if g.first_return == (stage == "first") for r in g.rollouts)
 
 
 def _full_rollouts(exploration: Exploration) -> list[Rollout]:

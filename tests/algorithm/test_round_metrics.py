@@ -77,9 +77,12 @@ def test_cost_counts_each_token_once() -> None:
     assert metrics["tokens/generated_first"] == 16
     assert metrics["tokens/generated_explore"] == 22
     assert metrics["tokens/discarded"] == 38 - 12 + 20
+    # By stage: no first rollout is trained on.
+    assert (metrics["tokens/discarded_first"], metrics["tokens/discarded_explore"]) == (16, 22 - 12 + 20)
     assert metrics["tokens/trained"] == 14 + 6
     # 4 first rollouts of 3 context tokens; 2 of 3, 2 of 4, 2 of 5.
     assert metrics["tokens/prefill"] == 12 + 24
+    assert (metrics["tokens/prefill_first"], metrics["tokens/prefill_explore"]) == (12, 24)
     assert metrics["tokens/prefill_cached"] == 10
     assert (metrics["rollouts/first"], metrics["rollouts/explore"]) == (4, 6)
 
@@ -93,6 +96,15 @@ def test_every_generated_token_is_discarded_or_trained_in_the_end() -> None:
     generated = first["tokens/generated_first"] + first["tokens/generated_explore"]
     ended = sum(m["tokens/discarded"] + m["tokens/trained"] for m in (first, second))
     assert generated == ended
+
+
+def test_first_rollouts_that_are_trained_on_are_not_discarded() -> None:
+    # Two first rollouts of 4 and 6 tokens are one group of their own; the root's 2 + 4 explored tokens are filtered out.
+    taken = group([1, 0], uid="p0", lengths=[4, 6], first_return=True)
+    found = exploration("p0", [taken, group([1, 1], uid="p0", lengths=[2, 4])], taken.rollouts)
+    metrics = token_metrics([found], Selection((taken,), (), ()), prefix_loss=False)
+    assert (metrics["tokens/discarded_first"], metrics["tokens/discarded_explore"]) == (0, 6)
+    assert metrics["tokens/discarded"] == 6
 
 
 def test_prefix_tokens_are_trained_tokens_with_prefix_loss() -> None:
@@ -124,6 +136,9 @@ def test_token_weighted_means_before_and_after_alpha() -> None:
     metrics = advantage_metrics(groups, advantages(groups, Fr3eConfig(), AdvantageConfig(), "u"), False)
     assert metrics["advantage_raw_token/mean"] == -0.25
     assert metrics["advantage_token/mean"] == -0.5
+    # Over 8 tokens A is .5 twice and -.5 six times: variance .25 - .0625.
+    assert metrics["advantage_raw_token/std"] == pytest.approx(0.1875**0.5)
+    assert metrics["advantage_token/std"] == pytest.approx(2 * 0.1875**0.5)
     assert metrics["alpha/mean"] == 2.0
 
 

@@ -83,6 +83,9 @@ def test_rows(finished: tuple[RunConfig, Path]) -> None:
     waiting = sum(r.continuation_len for g in state(out)["progress"]["carried"] for r in g.rollouts)
     trained = sum(row["tokens/trained"] + row["tokens/discarded"] for row in found[1:])
     assert sum(generated) == trained + waiting
+    for row in found[1:]:
+        for what in ("discarded", "prefill"):
+            assert row[f"tokens/{what}"] == row[f"tokens/{what}_first"] + row[f"tokens/{what}_explore"]
     ended = read_json(out / "trained.json")
     assert (ended["run"], ended["updates"], ended["attempts"], ended["gpus"]) == (run.run, 6, 1, 0)
     assert ended["checkpoint_sha256"] == sha256(out / ended["checkpoint"])

@@ -151,6 +151,8 @@ def test_fr3e_trains_to_the_last_update_on_two_ranks(fr3e: Runs) -> None:
 def test_every_column_of_the_local_engine_is_there(fr3e: Runs, grpo_pp: Runs) -> None:
     always = {"loss", "grad_norm", "lr", "clip_fraction", "ratio/max", "policy_kl", "entropy/trained", "length/trained"}
     always |= {"advantage/mean", "alpha/mean", "groups/mixed", "tokens/trained", "tokens_total", "seconds", "rounds"}
+    always |= {f"tokens/{what}_{stage}" for what in ("discarded", "prefill") for stage in ("first", "explore")}
+    always |= {"advantage_token/std", "advantage_raw_token/std"}
     for runs in (fr3e, grpo_pp):
         for row in runs.rows[1:]:
             assert always <= set(row)
