@@ -116,8 +116,9 @@ def draw_heat(table: pd.DataFrame, models: Mapping[str, str], methods: list[str]
                 style.not_run(axes, f"{title}\n{what}")
                 continue
             mesh = draw_mesh(axes, part, top)
-            seeds = int(part.seeds.max())
-            axes.set_title(f"{title} ({'one seed' if seeds == 1 else f'{seeds} seeds'})\n{what}", pad=4, size=7.5)
+            least, most = int(part.seeds.min()), int(part.seeds.max())
+            seeds = f"{least} to {most} seeds" if least < most else "one seed" if most == 1 else f"{most} seeds"
+            axes.set_title(f"{title} ({seeds})\n{what}", pad=4, size=7.5)
             axes.set_xlabel("update")
             axes.set_ylabel(f"successes of {int(part.of.iloc[0])}")
     if mesh is not None:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import pyplot
 
+from fr3e.report.figures_curves import draw_heat
 from fr3e.report.figures_data import (
     COMMON,
     LOGGED,
@@ -115,3 +117,24 @@ def test_long_runs_pool_updates_into_at_most_fifty_spans(demo_plan) -> None:
     assert first.first_update.tolist() == [1, 1]
     assert first.share.tolist() == pytest.approx([1 / 6, 5 / 6])
     assert set(first.tokens) == {30}
+
+
+def test_tokens_of_the_heat_map_are_those_of_all_seeds_and_rise() -> None:
+    # Seed 0 is cheap and samples in every update; seed 1 is dear and samples in the odd ones: no update would be left whose
+    # mean rose if only the sampling seeds counted (10, 20, 30 against 100, 100, 300).
+    every = [{"update": u, "tokens_total": 10 * u, "successes": [1, 1], "successes_root": [1, 1]} for u in (1, 2, 3, 5)]
+    every.insert(3, {"update": 4, "tokens_total": 30})
+    odd = [{"update": u, "tokens_total": 100 * (u - (u % 2 == 0))} for u in (1, 2, 3, 4, 5)]
+    odd = [row | ({"successes": [2, 0], "successes_root": [2, 0]} if row["update"] in (1, 3) else {}) for row in odd]
+    runs = [Run("t", "toy", "fr3e", s, Path("nowhere"), tuple(r), None, None) for s, r in enumerate((every, odd))]
+    heat = heat_table(runs, ["toy"], ["fr3e"])
+    spans = heat[heat.protocol == LOGGED].groupby("last_update").first()
+    # Nobody samples in update 4: no column.
+    assert spans.index.tolist() == [1, 2, 3, 5]
+    assert spans.tokens.tolist() == [55, 60, 165, 275]
+    assert spans.seeds.tolist() == [2, 1, 2, 1]
+    figure = draw_heat(heat, {"toy": "Toy"}, ["fr3e"])
+    axes = figure.axes[0]
+    assert "(1 to 2 seeds)" in axes.get_title()
+    assert [child for child in axes.child_axes if child.get_xlabel() == "" and len(child.get_xticks())]
+    pyplot.close(figure)
