@@ -18,7 +18,7 @@ from fr3e.report.runs import method_title
 def draw_curves(table: pd.DataFrame, models: Mapping[str, str], methods: list[str], panels: Sequence[Panel]) -> Figure:
     """One model: a row per panel, a column per x axis. Several: a row per panel and x axis, a column per model.
 
-    An absent model's panels say "not run".
+    An absent model's panels say "not run", a column that its runs do not have "not logged".
     """
     single = len(models) == 1
     rows = [(panel, axis) for panel in panels for axis in ((None,) if single else AXES)] or [(None, None)]
@@ -35,7 +35,8 @@ def draw_curves(table: pd.DataFrame, models: Mapping[str, str], methods: list[st
             part = table[(table.model == model) & (table.protocol == panel.protocol) & (table.axis == axis)]
             title = panel.title if single else f"{models[model]}: {panel.title}"
             if part.empty:
-                style.not_run(axes, title if axis == AXES[0] else "")
+                reason = "not logged" if (table.model == model).any() else "not run"
+                style.not_run(axes, title if axis == AXES[0] else "", reason)
                 continue
             for method in methods:
                 line = part[part.method == method]

@@ -125,7 +125,8 @@ def curve_panels(runs: Sequence[Run], titles: Mapping[str, str]) -> dict[str, li
         ],
         "fig5_advantage": [
             Panel(LOGGED, "Token mean of A′, after alpha (as logged)", "advantage", column("advantage_token/mean")),
-            Panel(COMMON, "Token mean of A, before alpha", "advantage", column("advantage_raw_token/mean")),
+            Panel("before alpha", "Token mean of A, before alpha", "advantage", column("advantage_raw_token/mean")),
+            probe_panel("Token mean of A, full rollouts, common protocol", "advantage", "train/advantage"),
             Panel("spread", "Spread of A′ over sequences", "standard deviation", column("advantage/std")),
         ],
         "fig7_all_wrong": group_panels(runs, "all_wrong", "All-Wrong"),

@@ -58,7 +58,7 @@ def style_file() -> Path:
     raise UserError(f"{STYLE}: no such file; run from the repository root")
 
 
-def not_run(axes: Any, title: str = "") -> None:
+def not_run(axes: Any, title: str = "", reason: str = "not run") -> None:
     """An empty panel that says why it is empty."""
     axes.set(xticks=[], yticks=[])
     axes.set_title(title, size=7.5)
@@ -66,7 +66,7 @@ def not_run(axes: Any, title: str = "") -> None:
     for side in axes.spines.values():
         side.set_visible(False)
     axes.set_facecolor("#F3F3F3")
-    axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color="#666666", size=11)
+    axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center", color="#666666", size=11)
 
 
 def save(figure: "Figure", data: pd.DataFrame, folder: Path, name: str) -> None:

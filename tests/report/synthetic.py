@@ -89,6 +89,7 @@ def probe(rng: np.random.Generator, progress: float, names: list[str]) -> dict[s
         values[f"probe/{name}/entropy"] = 0.21 - 0.13 * progress + rng.normal(0, 0.004)
         values[f"probe/{name}/length"] = 30 + 11 * progress + 4 * index + rng.normal(0, 0.5)
         values[f"probe/{name}/truncated"] = max(0.0, rng.normal(0.01, 0.005))
+        values[f"probe/{name}/advantage"] = -0.01 + 0.005 * progress
     return values
 
 

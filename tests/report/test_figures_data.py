@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot
+from matplotlib.text import Text
 
-from fr3e.report.figures_curves import draw_heat
+from fr3e.report.figures_curves import draw_curves, draw_heat
 from fr3e.report.figures_data import (
     COMMON,
     LOGGED,
@@ -97,6 +98,22 @@ def test_shares_stay_between_0_and_1_and_one_seed_has_no_band(in_demo, demo_plan
 def test_models_without_runs_have_no_rows(in_demo, demo_plan) -> None:
     table = curve_table(load_runs(demo_plan), ["absent"], demo_plan.methods, curve_panels([], {})["fig4_length"], 0.95)
     assert table.empty
+
+
+def test_the_common_protocol_of_advantages_is_that_of_full_rollouts(demo_plan) -> None:
+    rows = tuple({"update": u, "advantage_raw_token/mean": 0.1, "probe/train/advantage": -0.2} for u in range(1, 4))
+    panels = curve_panels([], {})["fig5_advantage"]
+    table = curve_table(
+        [Run("t", "toy", "fr3e", 0, Path("nowhere"), rows, None, None)], ["toy"], ["fr3e"], panels, 0.95
+    )
+    assert set(table[table.protocol == COMMON]["mean"]) == {-0.2}
+    assert set(table[table.protocol == "before alpha"]["mean"]) == {0.1}
+    # Runs of an older version have no such column; their panel does not say that they have not run.
+    old = table[table.protocol != COMMON]
+    figure = draw_curves(old, {"toy": "Toy"}, ["fr3e"], panels)
+    words = [text.get_text() for text in figure.findobj(Text)]
+    assert "not logged" in words and "not run" not in words
+    pyplot.close(figure)
 
 
 def test_heat_map_columns_sum_to_1_and_the_common_rows_have_equal_size(in_demo, demo_plan) -> None:

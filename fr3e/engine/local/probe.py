@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fr3e.algorithm.advantage import centred
+from fr3e.algorithm.diagnostics import token_weighted_mean
 from fr3e.config.training import ProbeConfig, RolloutConfig
 from fr3e.engine.local.batching import BatchingGenerator
 from fr3e.engine.local.problems import Problem
@@ -24,7 +26,7 @@ class Probe:
     seed: str
 
     def run(self, batching: BatchingGenerator, update: int) -> dict[str, float]:
-        """Columns probe/<benchmark>/accuracy, entropy (mean over tokens, nats), length (tokens), truncated (share)."""
+        """Columns probe/<benchmark>/accuracy, entropy and advantage (means over tokens, nats), length (tokens), truncated (share)."""
         import asyncio
 
         async def measure(name: str, prompt: Prompt) -> tuple[str, list[Any], list[Any]]:
@@ -47,6 +49,11 @@ class Probe:
         results = batching.run(everything(), update)
         columns: dict[str, float] = {}
         for name in self.prompts:
+            problems = [
+                ([float(bool(v)) for v in verdicts], [len(c.token_ids) for c in found])
+                for n, found, verdicts in results
+                if n == name
+            ]
             completions = [c for n, found, _ in results if n == name for c in found]
             verdicts = [v for n, _, found in results if n == name for v in found]
             columns |= {
@@ -54,6 +61,10 @@ class Probe:
                 f"probe/{name}/entropy": float(np.mean(np.concatenate([c.entropies for c in completions]))),
                 f"probe/{name}/length": float(np.mean([len(c.token_ids) for c in completions])),
                 f"probe/{name}/truncated": float(np.mean([not c.finished for c in completions])),
+                f"probe/{name}/advantage": token_weighted_mean(
+                    [centred(np.array(rewards), std_norm=False) for rewards, _ in problems],
+                    [lengths for _, lengths in problems],
+                ),
             }
         return columns
 

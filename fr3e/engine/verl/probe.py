@@ -5,13 +5,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
+from fr3e.algorithm.advantage import centred
 from fr3e.config.training import TrainingConfig
 from fr3e.exploration.records import Generate, Grade, Prompt, Request
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """Sums over one problem's full rollouts."""
+    """Sums over one problem's full rollouts; `advantage` is that of A = r - mean over their tokens."""
 
     benchmark: str
     rollouts: int
@@ -19,6 +22,7 @@ class ProbeResult:
     tokens: int
     entropy: float
     truncated: int
+    advantage: float
 
 
 def due(update: int, last: int, every: int) -> bool:
@@ -46,18 +50,21 @@ async def run_probe(
         )
     )
     verdicts = await asyncio.gather(*(grade(prompt, completion.token_ids) for completion in completions))
+    lengths = np.array([len(completion.token_ids) for completion in completions])
+    rewards = np.array([float(bool(verdict)) for verdict in verdicts])
     return ProbeResult(
         benchmark=benchmark,
         rollouts=len(completions),
-        right=sum(bool(verdict) for verdict in verdicts),
-        tokens=sum(len(completion.token_ids) for completion in completions),
+        right=int(rewards.sum()),
+        tokens=int(lengths.sum()),
         entropy=float(sum(completion.entropies.sum() for completion in completions)),
         truncated=sum(not completion.finished for completion in completions),
+        advantage=float(np.dot(centred(rewards, std_norm=False), lengths)),
     )
 
 
 def probe_columns(results: Iterable[ProbeResult]) -> dict[str, float]:
-    """The `probe/<b>/...` columns: shares over rollouts, entropy over tokens."""
+    """The `probe/<b>/...` columns: shares over rollouts, entropy and advantage over tokens."""
     by_benchmark: dict[str, list[ProbeResult]] = defaultdict(list)
     for result in results:
         by_benchmark[result.benchmark].append(result)
@@ -68,4 +75,5 @@ def probe_columns(results: Iterable[ProbeResult]) -> dict[str, float]:
         columns[f"probe/{name}/entropy"] = sum(part.entropy for part in parts) / tokens
         columns[f"probe/{name}/length"] = tokens / rollouts
         columns[f"probe/{name}/truncated"] = sum(part.truncated for part in parts) / rollouts
+        columns[f"probe/{name}/advantage"] = sum(part.advantage for part in parts) / tokens
     return columns

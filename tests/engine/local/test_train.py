@@ -62,7 +62,7 @@ def test_rows(finished: tuple[RunConfig, Path]) -> None:
     found = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [row["update"] for row in found] == list(range(7))
     assert set(found[0]) == {"update", "seconds"} | {
-        f"probe/{b}/{c}" for b in ("train", "held") for c in ("accuracy", "entropy", "length", "truncated")
+        f"probe/{b}/{c}" for b in ("train", "held") for c in ("accuracy", "advantage", "entropy", "length", "truncated")
     }
     assert "mismatch/max" in found[1]
     for row in found[1:]:
