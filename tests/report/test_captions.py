@@ -1,6 +1,8 @@
 """Captions: one per reported output, rendered as Snakemake renders them, with the scenario's facts."""
 
 import re
+from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +12,7 @@ from jinja2 import Environment
 from fr3e.config.load import load_scenario, resolve_run, run_ids
 from fr3e.report.captions import facts
 from fr3e.report.names import FIGURES
+from fr3e.report.overview import write_overview
 from fr3e.report.runs import ROOT
 
 FOLDER = ROOT / "workflow" / "report"
@@ -19,9 +22,10 @@ JINJA = Environment(trim_blocks=True, lstrip_blocks=True)
 STRICT = {"report_level": 1, "halt_level": 1}
 
 
-def rendered(name: str, params: dict) -> str:
+def rendered(name: str, params: dict, categories: dict | None = None) -> str:
     snakemake = SimpleNamespace(params=params, config={"scenario": "demo"})
-    text = JINJA.from_string((FOLDER / f"{name}.rst").read_text(encoding="utf-8")).render(snakemake=snakemake)
+    template = JINJA.from_string((FOLDER / f"{name}.rst").read_text(encoding="utf-8"))
+    text = template.render(snakemake=snakemake, categories=categories or {})
     return publish_parts(text, writer="html", settings_overrides=STRICT)["html_body"]
 
 
@@ -48,6 +52,32 @@ def test_every_output_has_a_caption_with_and_without_facts(name: str) -> None:
 def test_no_caption_is_without_its_output() -> None:
     assert {path.stem for path in FOLDER.glob("*.rst")} == {*FIGURES, *OTHERS, "workflow"}
     assert "FR3E" in rendered("workflow", {})
+
+
+class Frame(HTMLParser):
+    """The document inside the frame."""
+
+    document = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "iframe":
+            self.document = dict(attrs)["srcdoc"] or ""
+
+
+def words(document: str) -> str:
+    """What stands between the tags."""
+    return re.sub(r"<[^>]*>", "|", document)
+
+
+def test_the_report_opens_with_the_overview(in_demo: Path) -> None:
+    page = Path("opening/overview.html")
+    write_overview(Path("results/demo/report.yaml"), page)
+    record, other = (SimpleNamespace(path=path) for path in (page, Path("cost.html")))
+    frame = Frame()
+    frame.feed(rendered("workflow", {}, {"Cost": {"Cost": [other]}, "Overview": {"Overview": [record]}}))
+    assert words(frame.document) == "|" + words(page.read_text(encoding="utf-8").strip())
+    for part in ("What was run", "Table 1", "Claims tested", "Cost"):
+        assert f"<h2\n>{part}</h2\n>" in frame.document
 
 
 def test_the_paper_scenario_says_that_it_has_one_seed() -> None:
