@@ -9,7 +9,7 @@ from fr3e.report.runs import method_title
 def facts(scenario: Scenario, runs: Mapping[str, RunConfig]) -> dict[str, str]:
     """Words for workflow/report/*.rst, where they stand as `snakemake.params.facts`; `runs` are the methods' runs.
 
-    Keys: seeds, methods, training, probe, protocols, setting (the first four together), interval.
+    Keys: seeds, methods, training, probe, probed, protocols, setting (seeds, methods and training together), interval.
     """
     seeds = scenario.seeds
     numbers = ", ".join(map(str, seeds))
@@ -33,6 +33,7 @@ def facts(scenario: Scenario, runs: Mapping[str, RunConfig]) -> dict[str, str]:
         "methods": methods,
         "training": training,
         "probe": probe,
+        "probed": probed_words(runs, scenario),
         "protocols": f"{protocols}; at most {scenario.evaluation.max_tokens} tokens",
         "setting": f"{titles}; {seed_words}; {methods}; {training}.",
         "interval": f"{scenario.report.confidence:.0%}",
@@ -67,6 +68,19 @@ def training_words(run: RunConfig) -> str:
     return (
         f"{run.training.optim.updates} updates, sampled at T = {rollout.temperature:g} with at most"
         f" {rollout.max_total_tokens} tokens per response"
+    )
+
+
+def probed_words(runs: Mapping[str, RunConfig], scenario: Scenario) -> str:
+    """Which benchmarks have no learning curve, and why; nothing where all have one."""
+    probed = {name for run in runs.values() for name in run.training.probe.benchmarks}
+    left = [benchmark.title for name, benchmark in scenario.benchmarks.items() if name not in probed]
+    if not left:
+        return ""
+    every = len(scenario.benchmarks)
+    return (
+        f"{every - len(left)} of {every} benchmarks have a curve, since every probe is generation that training waits for;"
+        f" {', '.join(left)} are evaluated once, after training (Table 1)."
     )
 
 

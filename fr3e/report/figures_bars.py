@@ -10,9 +10,11 @@ from matplotlib.figure import Figure
 from fr3e.config.plans import ReportPlan
 from fr3e.report import published, style
 from fr3e.report.results import gather
+from fr3e.report.runs import method_title
 
 COLUMNS = ["model", "method", "benchmark", "protocol", "value", "low", "high", "seeds", "problems", "published"]
 HATCHES = {"base": "", "fr3e": "", "grpo_pp": "////"}
+PAPER_MARKS = {"fr3e": "D", "grpo_pp": "s"}
 
 
 def bar_benchmarks(plan: ReportPlan) -> list[str]:
@@ -51,7 +53,7 @@ def bars_table(plan: ReportPlan) -> pd.DataFrame:
 
 def draw_bars(table: pd.DataFrame, plan: ReportPlan) -> Figure:
     """Groups of bars: models for AIME24, else benchmarks (a row per model); whiskers are the interval,
-    an open diamond the paper's value.
+    an open mark the paper's value, its shape and edge colour the method's.
     """
     benchmarks, methods = bar_benchmarks(plan), ["base", *plan.methods]
     if len(benchmarks) == 1:
@@ -71,7 +73,7 @@ def draw_bars(table: pd.DataFrame, plan: ReportPlan) -> Figure:
         axes.set_title(f"{name} ({protocols(plan, benchmarks)})")
     handles = {t: h for axes in grid[:, 0] for h, t in zip(*axes.get_legend_handles_labels(), strict=True)}
     if handles:
-        figure.legend(handles.values(), handles, loc="outside upper center", ncols=len(handles), handlelength=2)
+        figure.legend(handles.values(), handles, loc="outside upper center", ncols=min(3, len(handles)), handlelength=2)
     return figure
 
 
@@ -124,6 +126,8 @@ def draw_bar(
         box = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}
         axes.text(x, 0.012, f"{100 * row.value:.1f}", ha="center", va="bottom", fontsize=5.6, bbox=box)
     if row is not None and np.isfinite(row.published):
-        axes.plot(x, row.published, marker="D", mfc="white", mec="black", ls="none", ms=4.2, zorder=4,
-                  label=None if "paper" in seen else "paper")  # fmt: skip
-        seen.add("paper")
+        label = f"{method_title(method)}, paper"
+        edge = style.look(method, methods)["color"]
+        axes.plot(x, row.published, marker=PAPER_MARKS.get(method, "o"), mfc="white", mec=edge, mew=1.3, ls="none", ms=4.6,
+                  zorder=4, label=None if label in seen else label)  # fmt: skip
+        seen.add(label)

@@ -86,3 +86,10 @@ def test_the_paper_scenario_says_that_it_has_one_seed() -> None:
     assert ("one training seed" in found["seeds"]) == (len(scenario.seeds) == 1)
     assert re.search(r"GRPO\+\+: n = 16 rollouts per prompt", found["methods"])
     assert "greedy" in found["protocols"]
+
+
+def test_learning_curves_say_which_benchmarks_have_none() -> None:
+    probed = scenario_facts("paper")["probed"]
+    assert probed.startswith("3 of 8 benchmarks have a curve")
+    assert "GSM8K, Minerva, Gaokao2023en, Olympiad, College are evaluated once" in probed
+    assert "3 of 8 benchmarks" in rendered("learning_curves", {"facts": scenario_facts("paper")})

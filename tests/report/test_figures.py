@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from fr3e.errors import UserError
 from fr3e.report import style
 from fr3e.report.figures import FIGURES, draw_all, write_figures
+from fr3e.report.figures_bars import bars_table, draw_bars
 from fr3e.report.figures_tokens import chosen_trajectories, lines, tokens_table
 from fr3e.report.runs import load_runs
 from tests.report.synthetic import scenario_plan, write_results
@@ -71,6 +72,20 @@ def test_absent_runs_leave_panels_that_say_not_run(tmp_path: Path, monkeypatch: 
         seen.add(name)
         pyplot.close(figure)
     assert seen == set(FIGURES)
+
+
+def test_the_papers_marks_name_their_method_where_nothing_has_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = scenario_plan("paper")
+    figure = draw_bars(bars_table(plan), plan)
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert sorted(legend) == ["FR3E, paper", "GRPO++, paper"]
+    marks = [line for axes in figure.axes for line in axes.lines if line.get_linestyle() == "None"]
+    assert len(marks) == 2 * len(plan.models)
+    assert len({(line.get_marker(), line.get_markeredgecolor()) for line in marks}) == 2
+    pyplot.close(figure)
 
 
 def test_a_broken_metrics_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
