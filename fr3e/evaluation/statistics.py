@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 Array = NDArray[np.float64]
+SAME = 1e-12  # largest difference that summation in another order makes of equal scores
 BATCH_ELEMENTS = 2_000_000  # resampled values held at a time (16 MB)
 
 
@@ -30,7 +31,7 @@ class Estimate(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """First minus second, its interval, and the two-sided bootstrap p-value of 'no difference'."""
+    """First minus second, its interval (NaN bounds without one), and the two-sided bootstrap p-value of 'no difference'."""
 
     value: float
     low: float
@@ -135,6 +136,9 @@ def paired_difference(
 
     Each is one array per benchmark, [N_first, P_b] and [N_second, P_b]; N may differ, problems must agree in number and
     order (else ValueError). p is twice the smaller share of draws on either side of 0, with the usual +1 correction.
+
+    Where both have one and the same score on every problem, as where neither solves any, every draw is 0: p is 1 and there
+    is no interval, since [0, 0] would claim to know that they are equal.
     """
     one, two = _blocks(first), _blocks(second)
     if [block.shape[1] for block in one] != [block.shape[1] for block in two]:
@@ -145,6 +149,8 @@ def paired_difference(
     if min(block.shape[1] for block in one) < 2:
         return Difference(point, float("nan"), float("nan"), float("nan"))
     drawn, low, high = _resampled([one, two], confidence, draws, seed)
+    if float(np.abs(drawn).max()) < SAME:
+        return Difference(point, float("nan"), float("nan"), 1.0)
     side = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return Difference(point, low, high, min(1.0, 2 * (side + 1) / (len(drawn) + 1)))
 

@@ -226,5 +226,6 @@ def _notes(plan: ReportPlan, arms: list[Arm]) -> list[str]:
         "exclude 0 by chance; arms.csv has p-values adjusted by Holm within a control and model.",
         f"Intervals: bootstrap over problems and seeds, {plan.report.bootstrap_draws} draws; Wilson for a single greedy run.",
         tables.ONE_SEED_NOTE,
+        tables.NO_INTERVAL_NOTE,
     ]
     return notes + [f"{method_title(name)}: {question}" for name, question in plan.questions.items()]

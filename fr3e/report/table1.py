@@ -303,6 +303,7 @@ def _notes(plan: ReportPlan) -> list[str]:
         "single greedy run, and over the problems where none or all are solved. With one seed an interval says nothing "
         "about other seeds.",
         tables.ONE_SEED_NOTE,
+        tables.NO_INTERVAL_NOTE,
         f"{count} comparisons per model: at {confidence:.0%} about {count * (1 - confidence):.1f} of them exclude 0 by "
         "chance where there is no difference; table1.csv has Holm-adjusted p-values.",
         "Average: unweighted mean over the benchmarks, only where all of them ran.",

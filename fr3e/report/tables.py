@@ -24,6 +24,11 @@ ONE_SEED_NOTE = (
     "trained models, not the methods."
 )
 
+NO_INTERVAL_NOTE = (
+    "A difference without brackets: both methods have the same score on every problem, as where neither solves any. No "
+    "difference was seen, and resampling cannot say how large one might be."
+)
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -118,6 +118,13 @@ def test_pairing_removes_the_spread_between_problems():
     assert difference.excludes_zero and difference.p == pytest.approx(2 / 10_001)
 
 
+@pytest.mark.parametrize(("first", "second"), [((3, 50), (3, 50)), ((2, 50), (3, 50)), ((1, 50), (1, 50))])
+@pytest.mark.parametrize("score", [0.0, 0.1, 1.0])
+def test_the_same_score_everywhere_gives_no_interval(first, second, score):
+    found = statistics.paired_difference([np.full(first, score)], [np.full(second, score)], draws=500)
+    assert abs(found.value) < 1e-12 and np.isnan(found.low) and np.isnan(found.high) and found.p == 1.0
+
+
 def test_no_difference_is_not_claimed():
     values = np.random.default_rng(0).random((3, 50))
     difference = statistics.paired_difference([values], [values])

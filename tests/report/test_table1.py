@@ -105,6 +105,17 @@ def test_a_difference_of_one_seed_is_marked(made_results, tmp_path):
     assert len(cells) == 3 and all(re.match(r"\*\*\+\d.*\]†", cell) for cell in cells)
 
 
+def test_a_benchmark_that_neither_solves_has_no_interval_of_no_width(tmp_path):
+    plan = made.report_plan(tmp_path, {"a": "Toy"}, ["grpo_pp", "fr3e"], [0, 1])
+    for tag in (f"a-{method}-s{seed}" for method in ("grpo_pp", "fr3e") for seed in (0, 1)):
+        made.write_run(tmp_path / tag, answers(0.5, P_EASY, 4), np.zeros((P_HARD, 1), int))
+    write_table1(plan, tmp_path / "out")
+    text = (tmp_path / "out" / "table1.md").read_text()
+    row = next(line for line in text.splitlines() if line.startswith("| FR3E − GRPO++"))
+    assert row.split(" | ")[2] == "0.0"
+    assert tables.NO_INTERVAL_NOTE in text
+
+
 def test_every_cell_names_its_verdict_files(made_results, cells):
     root, arrays = made_results
     for key, cell in cells[cells["status"] != "not run"].iterrows():
