@@ -9,19 +9,19 @@ from fr3e.config.base import Section
 from fr3e.config.training import TrainingConfig
 
 Name = Annotated[
-    str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Lower-case letters, digits, '.', '_' and '-'.")
+    str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Lower-case letters, digits, '.', '_' and '-'. [ours]")
 ]
 TEMPLATES = Path(__file__).parent.parent / "evaluation" / "templates"
-Revision = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="A 40-hex commit, never a branch name.")]
+Revision = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="A 40-hex commit, no branch name. [ours]")]
 
 
 class HubModel(Section):
     """A base model on the Hugging Face hub, or the same files in a local folder."""
 
     kind: Literal["hub"] = "hub"
-    id: str = Field(description="Hub id, for example Qwen/Qwen2.5-7B.")
+    id: str = Field(description="Hub id. [paper 5.1] Qwen/Qwen2.5-Math-7B, Qwen/Qwen2.5-7B, Qwen/Qwen2.5-32B")
     revision: Revision
-    path: str | None = Field(None, description="Local folder with the same files; then nothing is downloaded.")
+    path: str | None = Field(None, description="Local folder with the same files; then nothing is downloaded. [ours]")
 
 
 class SyntheticModel(Section):
@@ -38,20 +38,25 @@ class SyntheticModel(Section):
     steps: int = Field(900, ge=1, description="Supervised steps; fixed, not timed, so that the model repeats. [ours]")
     batch: int = Field(96, ge=1, description="Worked solutions per step. [ours]")
     lr: float = Field(4e-3, gt=0, description="Peak learning rate. [ours]")
-    seed: int = Field(0, ge=0, description="Seed of initial weights and corpus order.")
-    threads: int = Field(2, ge=1, description="CPU threads of the warm start; part of the model's identity.")
+    seed: int = Field(0, ge=0, description="Seed of initial weights and corpus order, >= 0. [ours]")
+    threads: int = Field(2, ge=1, description="CPU threads of the warm start; part of the model's identity. [ours]")
 
 
 class RunModel(Section):
     """What training and sampling need to know of a model."""
 
-    base: HubModel | SyntheticModel = Field(discriminator="kind", description="Where the base model comes from.")
-    max_positions: int = Field(ge=64, description="Positions the model was made for; prompt + response must fit.")
+    base: HubModel | SyntheticModel = Field(
+        discriminator="kind", description="Base model. [paper 5.1] hub; [ours] synthetic"
+    )
+    max_positions: int = Field(
+        ge=64,
+        description="Positions of the model in tokens; prompt + response must fit. [ours]",
+    )
     rope_override: dict[str, Any] | None = Field(
         None,
-        description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest.",
+        description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest. [ours] none",
     )
-    template: str = Field(description="Prompt template, a file name in fr3e/evaluation/templates without .txt.")
+    template: str = Field(description="Prompt template in fr3e/evaluation/templates, without .txt. [ours] docs/data.md")
 
     @field_validator("template")
     @classmethod
@@ -65,20 +70,20 @@ class RunModel(Section):
 class ModelConfig(RunModel):
     """One row block of Table 1."""
 
-    title: str = Field(description="Name in tables and figures.")
+    title: str = Field(description="Name in tables and figures. [ours]")
     train: dict[str, Any] = Field(
-        default_factory=dict, description="Changes to the scenario's training settings for this model."
+        default_factory=dict, description="Changes to the scenario's training settings for this model. [ours]"
     )
 
 
 class SyntheticFamily(Section):
     """Left-to-right arithmetic modulo 10, `min_ops` to `max_ops` operations (docs/demo.md)."""
 
-    min_ops: int = Field(ge=1, le=30, description="Fewest operations in a problem.")
-    max_ops: int = Field(ge=1, le=30, description="Most operations in a problem.")
-    operators: str = Field("+-*", min_length=1, description="Operators drawn from.")
-    problems: int = Field(ge=1, description="Problems in the file.")
-    seed: int = Field(ge=0, description="Seed of the problems; no held-out problem occurs in training.")
+    min_ops: int = Field(ge=1, le=30, description="Fewest operations in a problem, 1 to 30. [ours]")
+    max_ops: int = Field(ge=1, le=30, description="Most operations in a problem, 1 to 30. [ours]")
+    operators: str = Field("+-*", min_length=1, description="Operators drawn from. [ours]")
+    problems: int = Field(ge=1, description="Problems in the file, >= 1. [ours]")
+    seed: int = Field(ge=0, description="Seed of the problems, >= 0; no held-out problem occurs in training. [ours]")
 
     @model_validator(mode="after")
     def _range(self) -> Self:
@@ -98,10 +103,11 @@ class RealData(Section):
     """The paper's training mix, assembled by `fr3e data assemble` (docs/data.md)."""
 
     kind: Literal["real"] = "real"
-    sources: str = Field("config/sources.yaml", description="Table of sources.")
-    mirror: str | None = Field(None, description="Folder with the sources' files, used instead of the hub.")
+    sources: str = Field("config/sources.yaml", description="Table of sources. [paper 5.1, ours]")
+    mirror: str | None = Field(None, description="Folder with the sources' files, used instead of the hub. [ours]")
     mix: dict[str, Any] = Field(
-        default_factory=dict, description="Which part of each source, and what happens to duplicates (docs/data.md)."
+        default_factory=dict,
+        description="Which part of each source, and what happens to duplicates (docs/data.md). [ours]",
     )
     max_prompt_tokens: int = Field(1024, ge=1, description="Longest prompt in tokens. [code] 1024")
     remove_overlap: bool = Field(
@@ -112,19 +118,23 @@ class RealData(Section):
 class Benchmark(Section):
     """One column of Table 1."""
 
-    title: str = Field(description="Column title.")
-    protocols: list[Name] = Field(min_length=1, description="Sampling protocols, the headline first.")
-    family: SyntheticFamily | None = Field(None, description="Synthetic held-out family; absent for real benchmarks.")
-    sample_of: str | None = Field(None, description="Packaged sample of a real benchmark (gsm8k_50).")
-    in_distribution: bool = Field(False, description="Drawn like the training problems.")
+    title: str = Field(description="Column title. [paper] Table 1's")
+    protocols: list[Name] = Field(min_length=1, description="Sampling protocols, the headline first. [paper 5.1]")
+    family: SyntheticFamily | None = Field(None, description="Synthetic family; absent for real benchmarks. [ours]")
+    sample_of: str | None = Field(None, description="Packaged sample of a real benchmark (gsm8k_50). [ours]")
+    in_distribution: bool = Field(False, description="Drawn like the training problems. [ours]")
 
 
 class Protocol(Section):
     """How a benchmark is sampled. avg@k is `samples: k`."""
 
-    temperature: float = Field(ge=0, le=2, description="0 is greedy.")
-    top_p: float = Field(1.0, gt=0, le=1, description="Nucleus mass.")
-    samples: int = Field(1, ge=1, description="k, samples per problem.")
+    temperature: float = Field(
+        ge=0,
+        le=2,
+        description="Softmax temperature; 0 is greedy. [paper 5.1] 0; [code] 1.0 for avg@k",
+    )
+    top_p: float = Field(1.0, gt=0, le=1, description="Nucleus mass. [code] 0.95 for avg@k")
+    samples: int = Field(1, ge=1, description="k, samples per problem. [paper 5.1] 32 on AIME24; [code] 16")
 
     @model_validator(mode="after")
     def _greedy_once(self) -> Self:
@@ -139,90 +149,99 @@ class EvaluationConfig(Section):
     """Sampling and grading of finished models."""
 
     engine: Literal["transformers", "vllm"] = Field(
-        "transformers", description="Sampling engine; the output is the same parquet."
+        "transformers", description="Sampling engine; the output is the same parquet. [code] vllm; [ours]"
     )
-    protocols: dict[Name, Protocol] = Field(description="Protocol name -> temperature, top-p and samples per problem.")
-    max_tokens: int = Field(ge=1, description="Longest response in tokens.")
-    seed: int = Field(0, ge=0, description="Base seed; each sample has its own.")
-    batch_rows: int = Field(256, ge=1, description="Sequences side by side (transformers engine).")
-    shard_rows: int = Field(2000, ge=1, description="Rows of a shard; a killed job loses at most one.")
-    tensor_parallel: int = Field(1, ge=1, description="GPUs of one vLLM engine.")
-    grade_workers: int = Field(2, ge=1, description="Grading processes.")
+    protocols: dict[Name, Protocol] = Field(description="Protocol name -> how it samples. [paper 5.1] greedy, avg@32")
+    max_tokens: int = Field(ge=1, description="Longest response in tokens. [code] 3072")
+    seed: int = Field(0, ge=0, description="Base seed, >= 0; each sample has its own. [ours]")
+    batch_rows: int = Field(256, ge=1, description="Sequences side by side (transformers engine). [ours]")
+    shard_rows: int = Field(2000, ge=1, description="Rows of a shard; a killed job loses at most one. [ours]")
+    tensor_parallel: int = Field(1, ge=1, description="GPUs of one vLLM engine. [ours]")
+    grade_workers: int = Field(2, ge=1, description="Grading processes. [ours]")
 
 
 class ReportConfig(Section):
     """Statistics and presentation."""
 
     reported: Literal["last"] = Field(
-        "last", description="The checkpoint that is scored, fixed in advance: the one of the last update."
+        "last",
+        description="The checkpoint that is scored, fixed in advance: the one of the last update. [ours]",
     )
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="Level of intervals.")
-    bootstrap_draws: int = Field(10_000, ge=100, description="Bootstrap draws over problems and seeds.")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="Level of intervals. [ours] 0.95")
+    bootstrap_draws: int = Field(10_000, ge=100, description="Bootstrap draws over problems and seeds. [ours]")
     comparison: tuple[Name, Name] = Field(
-        ("fr3e", "grpo_pp"), description="The paired difference shown: first minus second."
+        ("fr3e", "grpo_pp"),
+        description="The paired difference shown: first minus second. [paper Table 1]",
     )
-    published: bool = Field(False, description="Show the paper's numbers beside ours.")
+    published: bool = Field(False, description="Show the paper's numbers beside ours. [ours]")
     version_models: bool = Field(
-        False, description="Put every method's final model under DVC (results/<scenario>/runs/<run>/model.dvc)."
+        False, description="Put every method's final model under DVC (results/<scenario>/runs/<run>/model.dvc). [ours]"
     )
-    gpu_hour_price: float | None = Field(None, gt=0, description="Currency units per GPU-hour in the cost section.")
+    gpu_hour_price: float | None = Field(
+        None, gt=0, description="Currency units per GPU-hour in the cost section. [ours]"
+    )
 
 
 class StageResources(Section):
     """What a stage asks of a cluster."""
 
-    cpus: int = Field(1, ge=1, description="CPU cores.")
-    mem_mb: int = Field(4000, ge=100, description="Memory in MB.")
-    gpus: int = Field(0, ge=0, description="GPUs per node.")
-    nodes: int = Field(1, ge=1, description="Nodes.")
-    runtime: int = Field(60, ge=1, description="Minutes.")
+    cpus: int = Field(1, ge=1, description="CPU cores. [ours]")
+    mem_mb: int = Field(4000, ge=100, description="Memory in MB. [ours]")
+    gpus: int = Field(0, ge=0, description="GPUs per node. [ours]")
+    nodes: int = Field(1, ge=1, description="Nodes. [ours]")
+    runtime: int = Field(60, ge=1, description="Minutes. [ours]")
 
 
 class Speed(Section):
     """Throughput of one GPU (engine verl) or one process (engine local) on one model."""
 
-    generate: float = Field(gt=0, description="Generated tokens per second during rollouts.")
-    train: float = Field(gt=0, description="Trained tokens per second, forward and backward.")
+    generate: float = Field(gt=0, description="Generated tokens per second during rollouts. [ours]")
+    train: float = Field(gt=0, description="Trained tokens per second, forward and backward. [ours]")
 
 
 class PlanningConfig(Section):
     """The stated model behind `fr3e plan`: where its numbers come from stands in `source`."""
 
-    source: str = Field(description="Where these numbers come from.")
-    response_tokens: float = Field(gt=0, description="Mean length of a full response in tokens.")
+    source: str = Field(description="Where these numbers come from. [ours]")
+    response_tokens: float = Field(gt=0, description="Mean length of a full response in tokens. [ours]")
     mixed_share: float = Field(
         gt=0,
         le=1,
-        description="Share of a prompt's state groups that are trained on: mixed rewards, prompt not dropped.",
+        description="Share of a prompt's state groups that are trained on: mixed rewards, prompt not dropped. [ours]",
     )
-    mixed_share_of: dict[Name, float] = Field(default_factory=dict, description="The same for single arms.")
-    anchor_position: float = Field(0.4, ge=0, lt=1, description="Mean anchor position / base length.")
-    overhead_seconds: float = Field(ge=0, description="Seconds of an update that are neither generation nor training.")
-    speed: dict[Name, Speed] = Field(description="Model -> throughput.")
+    mixed_share_of: dict[Name, float] = Field(default_factory=dict, description="The same for single arms. [ours]")
+    anchor_position: float = Field(0.4, ge=0, lt=1, description="Mean anchor position / base length, 0 to 1. [ours]")
+    overhead_seconds: float = Field(
+        ge=0, description="Seconds of an update that are neither generation nor training. [ours]"
+    )
+    speed: dict[Name, Speed] = Field(description="Model -> throughput. [ours]")
 
 
 class Scenario(Section):
     """The whole of config/<scenario>.yaml."""
 
-    scenario: Name = Field(description="Name; results go to results/<scenario>/.")
+    scenario: Name = Field(description="Name; results go to results/<scenario>/. [ours]")
     models: dict[Name, ModelConfig] = Field(min_length=1)
-    methods: list[Name] = Field(min_length=1, description="Arms in Table 1, files of config/arms.")
-    arms: list[Name] = Field(default_factory=list, description="Further arms, trained by the target `arms`.")
-    arm_models: list[Name] = Field(
-        default_factory=list, description="Models on which the further arms run; empty means all."
+    methods: list[Name] = Field(
+        min_length=1, description="Arms in Table 1, files of config/arms. [paper Table 1] FR3E and GRPO++"
     )
-    seeds: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=1, description="Training seeds.")
+    arms: list[Name] = Field(default_factory=list, description="Further arms, trained by the target `arms`. [ours]")
+    arm_models: list[Name] = Field(
+        default_factory=list, description="Models on which the further arms run; empty means all. [ours]"
+    )
+    seeds: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=1, description="Training seeds. [ours]")
     data: SyntheticData | RealData = Field(discriminator="kind")
     train: dict[str, Any] = Field(
-        default_factory=dict, description="Training settings common to all runs (TrainingConfig)."
+        default_factory=dict,
+        description="Training settings common to all runs (TrainingConfig). [paper 5.1]; what it leaves open is [code] or [ours] there",
     )
     overrides: dict[Name, dict[str, Any]] = Field(
-        default_factory=dict, description="Changes per arm; they also reach the arms that extend it."
+        default_factory=dict, description="Changes per arm; they also reach the arms that extend it. [ours]"
     )
     benchmarks: dict[Name, Benchmark] = Field(min_length=1)
     evaluation: EvaluationConfig
     report: ReportConfig = ReportConfig()
-    planning: PlanningConfig | None = Field(None, description="Inputs of `fr3e plan`.")
+    planning: PlanningConfig | None = Field(None, description="Inputs of `fr3e plan`. [ours]")
     resources: dict[Literal["base", "train", "export", "sample", "grade"], StageResources] = Field(default_factory=dict)
 
     @field_validator("methods", "arms", "arm_models", "seeds")

@@ -209,7 +209,7 @@ class AccumulationConfig(Section):
         description="State groups with mixed rewards per update; for GRPO++ a group is one prompt's rollouts. [paper 5.1] 512",
     )
     reject_degenerate: bool = Field(
-        True, description="Leave out groups whose rewards are all equal (paper 3.2); False is plain GRPO."
+        True, description="Leave out groups whose rewards are all equal; False is plain GRPO. [paper 3.2, code] True"
     )
     overflow: Literal["carry", "drop"] = Field(
         "carry", description="Surplus groups wait for the next update, or are dropped by a seeded rule. [ours] carry"
@@ -305,7 +305,7 @@ class TrainingConfig(Section):
 
     engine: Literal["local", "verl"] = Field(
         "local",
-        description="Single-process torch trainer, or verl. Same run.yaml, same metrics, same checkpoint to model hand-over.",
+        description="Single-process torch trainer, or verl. Same run.yaml, same metrics, same checkpoint to model hand-over. [code] verl; [ours] local",
     )
     rollout: RolloutConfig = RolloutConfig()
     fr3e: Fr3eConfig = Fr3eConfig()
