@@ -20,12 +20,13 @@ def once(mirror: Path) -> tuple[float, float, float]:
     started = time.monotonic()
     pid = os.fork()
     if pid == 0:
+        from fr3e.config.scenario import RealData
         from fr3e.data.assemble import assemble
         from fr3e.data.benchmarks import write_benchmarks
 
         with tempfile.TemporaryDirectory() as folder:
             write_benchmarks(mirror, Path(folder) / "benchmarks", None)
-            assemble(mirror, Path(folder), {}, None, 1024)
+            assemble(mirror, Path(folder), RealData())
         os._exit(0)
     _, status, usage = os.wait4(pid, 0)
     if status:

@@ -1,12 +1,15 @@
 """`fr3e data`: fetch, assemble, check and describe data."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fr3e.cli.options import Mirror, Out
 from fr3e.errors import UserError
+
+if TYPE_CHECKING:
+    from fr3e.config.scenario import RealData
 
 app = typer.Typer(no_args_is_help=True, help="Fetch, assemble, check and describe data.")
 
@@ -52,7 +55,7 @@ def data_benchmarks(
 def data_assemble(
     mirror: Annotated[Path, typer.Option("--mirror", help="Folder with the sources' files.")],
     out: Out,
-    config: Annotated[Path, typer.Option("--config", help="Scenario whose data.mix is used.")] = Path(
+    config: Annotated[Path, typer.Option("--config", help="Scenario whose data section is used.")] = Path(
         "config/paper.yaml"
     ),
     tokenizer: Annotated[
@@ -60,14 +63,24 @@ def data_assemble(
     ] = None,
 ) -> None:
     """Assemble the training mix: train.parquet, dropped.parquet, manifest.json."""
-    from fr3e.config import load_scenario
     from fr3e.data.assemble import assemble
 
-    data = load_scenario(config).data
-    if data.kind != "real":
-        raise UserError(f"{config}: data.kind is {data.kind!r}; `fr3e data assemble` needs 'real'")
-    table, overlap = Path(data.sources), data.remove_overlap
-    assemble(mirror, out, data.mix, tokenizer, data.max_prompt_tokens, table=table, remove_overlap=overlap)
+    assemble(mirror, out, _section(config), tokenizer)
+
+
+def _section(config: Path) -> "RealData":
+    """The data section of a scenario or of a resolved plan; a `UserError` where it is missing or not of real data."""
+    from fr3e.config.load import checked
+    from fr3e.config.scenario import RealData
+    from fr3e.files import read_yaml
+
+    content = read_yaml(config)
+    section = content.get("data") if isinstance(content, dict) else None
+    if not isinstance(section, dict):
+        raise UserError(f"{config}: no section `data`; give a scenario of real data, or its resolved plan")
+    if section.get("kind") != "real":
+        raise UserError(f"{config}: data.kind is {section.get('kind')!r}; the command needs 'real'")
+    return checked(RealData, section, f"{config}: data")
 
 
 @app.command("ensure")
@@ -77,20 +90,22 @@ def data_ensure(
     mirror: Mirror = None,
     accept_difference: Annotated[bool, typer.Option(help="Go on although the data differ from the lock.")] = False,
     stamp: Annotated[Path | None, typer.Option(help="Written when the data are there: each file's SHA-256.")] = None,
-    config: Annotated[Path | None, typer.Option("--config", help="Resolved plan whose data.mix is used.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Scenario, or its resolved plan, whose data section is used.")
+    ] = None,
 ) -> None:
     """Use, pull or assemble data/, then compare it with its lock."""
     from fr3e.data.lock import ensure
-    from fr3e.files import read_yaml, sha256, write_json
+    from fr3e.files import sha256, write_json
 
-    plan = read_yaml(config) if config else {"data": {"mix": {}}}
-    try:
-        mix = plan["data"]["mix"]
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{config}: data.mix is missing; give a resolved plan of real data") from error
-    ensure(data, lock, mirror, accept_difference, mix=mix or None)
+    wanted = _section(config) if config else None
+    if wanted is not None:
+        mirror = mirror or (Path(wanted.mirror) if wanted.mirror else None)
+        accept_difference = accept_difference or wanted.accept_difference
+    accepted = ensure(data, lock, mirror, accept_difference, wanted=wanted)
     if stamp is not None:
-        write_json(stamp, {str(path): sha256(path) for path in sorted(data.rglob("*")) if path.is_file()})
+        files = {str(path): sha256(path) for path in sorted(data.rglob("*")) if path.is_file()}
+        write_json(stamp, files | ({"accepted_difference": accepted} if accepted else {}))
 
 
 @app.command("status")

@@ -1,18 +1,17 @@
 """A scenario: models x methods x seeds x benchmarks, and everything the pipeline needs to run them."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from fr3e.config.base import Section
+from fr3e.config.base import Section, Template
+from fr3e.config.mix import Mix
 from fr3e.config.training import TrainingConfig
 
 Name = Annotated[
     str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Lower-case letters, digits, '.', '_' and '-'. [ours]")
 ]
-TEMPLATES = Path(__file__).parent.parent / "evaluation" / "templates"
-Revision = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="A 40-hex commit, no branch name. [ours]")]
+Revision = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="A 40-hex commit, never a branch name. [ours]")]
 
 
 class HubModel(Section):
@@ -56,15 +55,7 @@ class RunModel(Section):
         None,
         description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest. [ours] none",
     )
-    template: str = Field(description="Prompt template in fr3e/evaluation/templates, without .txt. [ours] docs/data.md")
-
-    @field_validator("template")
-    @classmethod
-    def _template_exists(cls, name: str) -> str:
-        known = sorted(path.stem for path in TEMPLATES.glob("*.txt"))
-        if name not in known:
-            raise ValueError(f"no prompt template {name!r}; there are {', '.join(known)}")
-        return name
+    template: Template = Field(description="Prompt template in fr3e/evaluation/templates, without .txt. [ours] docs/data.md")
 
 
 class ModelConfig(RunModel):
@@ -105,14 +96,24 @@ class RealData(Section):
     kind: Literal["real"] = "real"
     sources: str = Field("config/sources.yaml", description="Table of sources. [paper 5.1, ours]")
     mirror: str | None = Field(None, description="Folder with the sources' files, used instead of the hub. [ours]")
-    mix: dict[str, Any] = Field(
-        default_factory=dict,
-        description="Which part of each source, and what happens to duplicates (docs/data.md). [ours]",
+    mix: Mix = Field(
+        default=Mix(), description="Which part of each source, and what happens to duplicates (docs/data.md). [ours]"
     )
     max_prompt_tokens: int = Field(1024, ge=1, description="Longest prompt in tokens. [code] 1024")
     remove_overlap: bool = Field(
-        False, description="Drop training rows found in a benchmark. [paper] not done; the clean arm does."
+        False,
+        description="Drop training rows found in a benchmark, by `mix.overlap` or, where that is keep, by latex. "
+        "[paper] not done; config/overlays/paper_clean.yaml does.",
     )
+    accept_difference: bool = Field(
+        False, description="Go on although data/ differ from data.dvc; the difference is kept in <results>/data.json."
+    )
+
+    @property
+    def chosen_mix(self) -> Mix:
+        """The mix with `remove_overlap` applied."""
+        removes = self.remove_overlap and self.mix.overlap == "keep"
+        return self.mix.model_copy(update={"overlap": "latex"}) if removes else self.mix
 
 
 class Benchmark(Section):

@@ -8,10 +8,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from fr3e.config.mix import Mix
+from fr3e.config.scenario import RealData
 from fr3e.data.benchmarks import load_benchmarks
 from fr3e.data.compare import same_gold
 from fr3e.data.manifest import FILTERS, Row, manifest
-from fr3e.data.mix import Mix, read_mix
 from fr3e.data.overlap import METHODS, Index
 from fr3e.data.records import Record, load_records
 from fr3e.data.schema import DROPPED, TRAIN, content_sha256, write_parquet
@@ -23,38 +24,29 @@ from fr3e.files import write_json
 from fr3e.progress import log
 
 
-def assemble(
-    mirror_or_raw: Path,
-    out: Path,
-    mix: dict[str, Any],
-    tokenizer: str | None,
-    max_prompt_tokens: int,
-    *,
-    table: Path | None = None,
-    remove_overlap: bool = False,
-) -> None:
+def assemble(mirror_or_raw: Path, out: Path, data: RealData, tokenizer: str | None = None) -> None:
     """Write `<out>/train.parquet`, `<out>/dropped.parquet` and `<out>/manifest.json`.
 
-    `mirror_or_raw` holds the sources' files; `mix` is `data.mix` of a scenario (`fr3e.data.mix.Mix`). Prompts longer than
+    `mirror_or_raw` holds the sources' files; `data` is a scenario's section of that name. Prompts longer than its
     `max_prompt_tokens` in the mix's template are dropped; without a `tokenizer` (folder or hub id) nothing can be counted,
     the manifest says so, and whoever trains has to filter. Raises `UserError` for a broken source or mix.
     """
-    chosen = read_mix(mix, remove_overlap)
+    mix, table, limit = data.chosen_mix, Path(data.sources), data.max_prompt_tokens
     located = {
         name: locate(mirror_or_raw, name, source)
-        for name, source in load_sources(table).choose(list(chosen.parts), "train").items()
+        for name, source in load_sources(table).choose(list(mix.parts), "train").items()
     }
     encoder = load_tokenizer(tokenizer) if tokenizer else None
     benchmarks = load_benchmarks(mirror_or_raw, None, table)
-    rows = [Row(record, order) for order, name in enumerate(chosen.parts) for record in load_records(located[name])]
+    rows = [Row(record, order) for order, name in enumerate(mix.parts) for record in load_records(located[name])]
     pairs = _find_overlap(rows, benchmarks)
-    _filter_alone(rows, chosen)
-    _filter_copies(rows, chosen)
-    _filter_overlap(rows, chosen)
+    _filter_alone(rows, mix)
+    _filter_copies(rows, mix)
+    _filter_overlap(rows, mix)
     if encoder is not None:
-        _filter_length(rows, chosen, encoder, max_prompt_tokens)
-    length = {"applied": encoder is not None, "max_prompt_tokens": max_prompt_tokens}
-    _write(out, rows, manifest(rows, chosen, located, {"overlap_pairs": pairs, "length_filter": length}))
+        _filter_length(rows, mix, encoder, limit)
+    length = {"applied": encoder is not None, "max_prompt_tokens": limit}
+    _write(out, rows, manifest(rows, mix, located, {"overlap_pairs": pairs, "length_filter": length}))
 
 
 def _find_overlap(rows: list[Row], benchmarks: dict[str, list[Record]]) -> list[dict[str, Any]]:

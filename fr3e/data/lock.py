@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from fr3e.config.scenario import RealData
 from fr3e.data import dvc
+from fr3e.data.manifest import contradictions
 from fr3e.data.schema import content_sha256, count_rows
 from fr3e.data.sources import default_table
 from fr3e.errors import UserError
@@ -202,12 +204,14 @@ def cache_folder() -> Path:
 
 
 def ensure(
-    data: Path, lock: Path, mirror: Path | None, accept_difference: bool, *, mix: dict[str, Any] | None = None
-) -> None:
+    data: Path, lock: Path, mirror: Path | None, accept_difference: bool, *, wanted: RealData | None = None
+) -> str:
     """Have `data` as `lock` says: use it when it is here, else pull it from a remote, else make it from the sources.
 
-    Made means: the sources' files come from `mirror`, or are downloaded to `cache_folder()`, and are assembled. Whatever
-    was had is compared with the lock; a difference is named by file and rows and is a `UserError` unless accepted.
+    Made means: the sources' files come from `mirror`, or are downloaded to `cache_folder()`, and are assembled as the
+    scenario's data section `wanted` says, by default as the paper's. Whatever was had is compared with the lock; a
+    difference is named by file and rows and is a `UserError` unless accepted; then it is returned, else "". Data made
+    otherwise than `wanted` says are never accepted.
     """
     _locked(lock)
     if _present(data):
@@ -216,37 +220,52 @@ def ensure(
         pull(data)
         how = "was pulled"
     else:
-        make(data, mirror, mix or {})
+        make(data, mirror, wanted or RealData(sources=str(default_table())))
         how = f"was assembled from {mirror}" if mirror else "was fetched and assembled"
     differences = compare(data, lock)
+    if wanted is not None and (data / "manifest.json").is_file():
+        _as_wanted(data, lock, wanted)
     if not differences:
         root = dvc.repository(lock)
         if not dvc.listing(root, lock) and dvc.installed():
             # Without a copy in DVC's cache `dvc status` calls the folder changed. The lock itself stays as it is.
             add(data)
         log.info("%s %s and is as %s says", data, how, lock)
-        return
+        return ""
     sentence = _sentence(data, lock, differences)
     if not accept_difference:
-        raise UserError(f"{sentence}; it {how}; remove {data} to make it anew, or give --accept-difference to use it")
+        raise UserError(
+            f"{sentence}; it {how}; remove {data} to make it anew, lock it as it is with `fr3e data version {data}`, "
+            "or use it with --accept-difference (data.accept_difference: true)"
+        )
     log.warning("%s; accepted", sentence)
+    return sentence
 
 
-def make(data: Path, mirror: Path | None, mix: dict[str, Any]) -> None:
+def _as_wanted(data: Path, lock: Path, wanted: RealData) -> None:
+    if found := contradictions(data / "manifest.json", wanted):
+        raise UserError(
+            f"{data} was made otherwise than the scenario's data section says: {'; '.join(found)}; remove {data} and let "
+            f"`fr3e data ensure --config SCENARIO` make it anew, then renew {lock} with `fr3e data version {data}`, or leave "
+            "the lock and give --accept-difference (data.accept_difference: true)"
+        )
+
+
+def make(data: Path, mirror: Path | None, wanted: RealData) -> None:
     """Make `data` whole from the sources, in a folder beside it that gets its name when all is written."""
     from fr3e.data.assemble import assemble
     from fr3e.data.benchmarks import write_benchmarks
     from fr3e.data.fetch import fetch
 
-    raw = mirror
+    raw, table = mirror, Path(wanted.sources)
     if raw is None:
         raw = cache_folder()
-        fetch(default_table(), raw, None, None)
+        fetch(table, raw, None, None)
     temporary = data.with_name(f".{data.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        write_benchmarks(raw, temporary / "benchmarks", None)
-        # The lock is of the mix without a token filter: which prompts are too long depends on the model.
-        assemble(raw, temporary, mix, None, 1024)
+        write_benchmarks(raw, temporary / "benchmarks", None, table)
+        # No tokenizer: which prompts are too long depends on the model, and the lock serves all of them.
+        assemble(raw, temporary, wanted)
         if data.is_dir() and not any(data.iterdir()):
             data.rmdir()
         temporary.rename(data)

@@ -3,13 +3,16 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from fr3e.config.mix import Mix
+from fr3e.config.scenario import RealData
 from fr3e.data.benchmarks import gold_type
-from fr3e.data.mix import Mix
 from fr3e.data.overlap import count_found
 from fr3e.data.records import Record
-from fr3e.data.sources import Located
+from fr3e.data.sources import Located, load_sources
+from fr3e.files import read_json
 
 VERSION = 1
 FILTERS = {
@@ -65,6 +68,33 @@ def manifest(rows: list[Row], mix: Mix, located: dict[str, Located], extra: dict
         "golds": dict(sorted(Counter(gold_type(str(row.record.gold)) for row in kept).items())),
         "licences": dict(sorted(Counter(row.record.licence for row in kept).items())),
     }
+
+
+def contradictions(source: Path, wanted: RealData) -> list[str]:
+    """Where the assembly whose manifest is `source` is not what a scenario's data section asks for, key by key."""
+    made = read_json(source, "mix", "length_filter", "sources")
+    mix, applied = wanted.chosen_mix, wanted.chosen_mix is not wanted.mix
+    asked = {
+        **{f"mix.{key}": value for key, value in mix.model_dump(mode="json").items()},
+        "the order of mix.parts": list(mix.parts),
+        "max_prompt_tokens": wanted.max_prompt_tokens,
+    }
+    found = {
+        **{f"mix.{key}": value for key, value in made["mix"].items()},
+        "the order of mix.parts": made["mix"].get("precedence"),
+        "max_prompt_tokens": made["length_filter"].get("max_prompt_tokens"),
+    }
+    for name, entry in load_sources(Path(wanted.sources)).choose(list(mix.parts), "train").items():
+        places = [f"{place.repository}@{place.revision[:8]}" for place in entry.places]
+        origin = made["sources"].get(name, {})
+        used = f"{origin.get('repository')}@{str(origin.get('revision'))[:8]}"
+        asked[f"the place of {name}"], found[f"the place of {name}"] = used if used in places else places, used
+    named = {"mix.overlap": "mix.overlap (with remove_overlap: true)"} if applied else {}
+    return [
+        f"{named.get(key, key)} {found.get(key)!r} instead of {value!r}"
+        for key, value in asked.items()
+        if found.get(key) != value
+    ]
 
 
 def _count(rows: list[Row], accept: Callable[[Row], bool] = lambda row: True) -> dict[str, int]:

@@ -13,6 +13,8 @@ import yaml
 
 from fr3e.config import load_scenario, merge, resolve_run, run_ids, schema
 from fr3e.config.load import arm_chain, load_run
+from fr3e.config.mix import Mix
+from fr3e.config.scenario import RealData
 from fr3e.errors import UserError
 from fr3e.files import read_yaml
 
@@ -75,6 +77,16 @@ def test_paper_scenario_is_table_1() -> None:
     # Only the exploration differs between the two methods, and the size of its rounds (benchmarks/freshness.py).
     assert math.model_copy(update={"fr3e": baseline.fr3e, "rollout": baseline.rollout}) == baseline
     assert math.rollout.model_copy(update={"prompts_per_round": 512}) == baseline.rollout
+
+
+def test_the_papers_mix_is_written_out_and_the_clean_arm_differs_in_overlap_alone() -> None:
+    paper = read_yaml(ROOT / "config/paper.yaml")
+    written = load_scenario(paper).data
+    assert isinstance(written, RealData) and written == RealData()
+    assert set(paper["data"]["mix"]) == set(Mix.model_fields)
+    clean = load_scenario(merge(paper, read_yaml(ROOT / "config/overlays/paper_clean.yaml"))).data
+    assert isinstance(clean, RealData)
+    assert clean.chosen_mix == written.chosen_mix.model_copy(update={"overlap": "latex"})
 
 
 @pytest.mark.parametrize(
@@ -162,7 +174,7 @@ def test_overrides_of_an_arm_reach_the_arms_that_extend_it() -> None:
             ["plan", "--config", "config/paper.yaml", "--tokens-per-second", "0"],
             ["--tokens-per-second", "above 0", "0.0"],
         ),
-        (["data", "ensure", "--config", "config/site.yaml"], ["config/site.yaml", "data.mix is missing"]),
+        (["data", "ensure", "--config", "config/site.yaml"], ["config/site.yaml", "no section `data`"]),
     ],
 )
 def test_the_command_line_answers_in_one_line_with_code_2(arguments: list[str], words: list[str]) -> None:
@@ -179,9 +191,11 @@ def test_every_command_has_help() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config/overlays").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_overlay_of_the_demo_is_valid_and_has_results_of_its_own(path: Path) -> None:
-    laid_over = merge(read_yaml(ROOT / "config/demo.yaml"), read_yaml(path))
-    scenario = load_scenario(laid_over)
-    assert scenario.scenario != "demo"
+def test_every_overlay_is_valid_over_the_scenario_it_names_and_has_results_of_its_own(path: Path) -> None:
+    base = re.search(r"Laid over (config/\w+\.yaml)", path.read_text(encoding="utf-8"))
+    assert base, f"{path}: say which scenario it is laid over"
+    below = read_yaml(ROOT / base[1])
+    scenario = load_scenario(merge(below, read_yaml(path)))
+    assert scenario.scenario not in {read_yaml(other)["scenario"] for other in SCENARIOS}
     for model, arm, seed in run_ids(scenario, scenario.methods + scenario.arms).values():
         resolve_run(scenario, model, arm, seed)

@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from fr3e.config.load import checked, load_scenario
+from fr3e.config.scenario import RealData
 from fr3e.data.assemble import assemble
 from fr3e.data.lock import compare, make
-from fr3e.data.mix import read_mix
 from fr3e.data.records import load_records
 from fr3e.data.sources import load_sources, locate
 from fr3e.data.tokens import prompt_lengths
@@ -30,7 +31,8 @@ def small(tmp_path: Path) -> Path:
 
 def run(small: Path, mix: dict, tokenizer: str | None = None, limit: int = 1024, **more) -> tuple[list, list, dict]:
     out = small.parent / "out"
-    assemble(small, out, mix, tokenizer, limit, table=small / "sources.yaml", **more)
+    values = {"sources": str(small / "sources.yaml"), "mix": mix, "max_prompt_tokens": limit, **more}
+    assemble(small, out, checked(RealData, values, "data"), tokenizer)
     read = [pq.read_table(out / f"{name}.parquet").to_pylist() for name in ("train", "dropped")]
     return read[0], read[1], json.loads((out / "manifest.json").read_text())
 
@@ -110,7 +112,8 @@ def test_overlap_is_counted_always_and_removed_when_asked(small):
     marked = next(row for row in train if row["overlap"])
     assert marked["id"].startswith("simplelr:1") and marked["overlap"].endswith("=latex+ngram")
     assert marked["overlap"].startswith("aime24:1:")
-    for mix, more in (({"overlap": "latex"}, {}), ({}, {"remove_overlap": True})):
+    asked = ({"overlap": "latex"}, {}), ({}, {"remove_overlap": True}), ({"overlap": "keep"}, {"remove_overlap": True})
+    for mix, more in asked:
         train, dropped, _ = run(small, mix, **more)
         assert "simplelr:1" not in short(train)
         assert any(row["filter"] == "overlap" for row in dropped)
@@ -175,7 +178,8 @@ def test_bytes_do_not_depend_on_file_order_or_hash_seed(small):
         out = small.parent / folder
         script = (
             "import sys; from pathlib import Path; from fr3e.data.assemble import assemble; "
-            "assemble(Path(sys.argv[1]), Path(sys.argv[2]), {}, None, 1024, table=Path(sys.argv[1]) / 'sources.yaml')"
+            "from fr3e.config.scenario import RealData; "
+            "assemble(Path(sys.argv[1]), Path(sys.argv[2]), RealData(sources=sys.argv[1] + '/sources.yaml'))"
         )
         command = [sys.executable, "-c", script, str(small), str(out)]
         subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
@@ -195,15 +199,16 @@ def test_bytes_do_not_depend_on_file_order_or_hash_seed(small):
 @pytest.mark.parametrize(
     ("mix", "message"),
     [
-        ({"partz": {}}, "data.mix.partz"),
-        ({"parts": {}}, "data.mix.parts"),
-        ({"copies": "some"}, "data.mix.copies"),
-        ({"parts": {"simplelr": {"level": [3]}}}, "data.mix.parts.simplelr.level"),
+        ({"partz": {}}, "data: mix.partz: .*allowed: parts, copies"),
+        ({"parts": {}}, "data: mix.parts"),
+        ({"copies": "some"}, "data: mix.copies: .*'first' or 'all'"),
+        ({"parts": {"simplelr": {"level": [3]}}}, "data: mix.parts.simplelr.level"),
+        ({"template": "qwen"}, "data: mix.template: no prompt template 'qwen'"),
     ],
 )
 def test_a_wrong_mix_is_refused(mix, message):
     with pytest.raises(UserError, match=message):
-        read_mix(mix)
+        checked(RealData, {"mix": mix}, "data")
 
 
 def test_a_mix_that_leaves_nothing_or_asks_for_levels_that_are_not_there(small):
@@ -241,7 +246,7 @@ def test_real_training_golds_row_by_row(mirror):
 def test_the_real_data_are_those_of_the_committed_lock(mirror, tmp_path):
     """data.dvc at the root is current: sources, code and lock belong together."""
     data = tmp_path / "data"
-    make(data, mirror, {})
+    make(data, mirror, load_scenario(ROOT / "config/paper.yaml").data)
     assert compare(data, ROOT / "data.dvc") == []
     manifest = json.loads((data / "manifest.json").read_text())
     assert manifest["rows"]["read"] == {"deepscaler": 40308, "simplelr": 8523}

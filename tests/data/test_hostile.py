@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from fr3e.config.scenario import RealData
 from fr3e.data import read
 from fr3e.data.assemble import assemble
 from fr3e.data.benchmarks import write_benchmarks
@@ -160,7 +161,7 @@ def parquet_source(small: Path, rows: list[dict]) -> Path:
 def train_refused(small: Path, message: str) -> None:
     out = small.parent / "out"
     with pytest.raises(UserError, match=message):
-        assemble(small, out, {}, None, 1024, table=small / "sources.yaml")
+        assemble(small, out, RealData(sources=str(small / "sources.yaml")))
     assert not out.exists() or not list(out.rglob("*"))
 
 

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from fr3e.cli.data import data_ensure
+from fr3e.config.scenario import RealData
 from fr3e.data import dvc, lock
 from fr3e.data.assemble import assemble
 from fr3e.data.benchmarks import write_benchmarks
@@ -47,7 +49,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "config").mkdir()
     shutil.copy(table, folder / "config/sources.yaml")
     write_benchmarks(folder / "mirror", folder / "data/benchmarks", None, table)
-    assemble(folder / "mirror", folder / "data", {}, None, 1024, table=table)
+    assemble(folder / "mirror", folder / "data", RealData(sources=str(table)))
     lock.add(folder / "data")
     return folder
 
@@ -180,6 +182,52 @@ def test_a_difference_stops_unless_accepted(clone):
     lock.ensure(DATA, LOCK, Path("mirror"), True)
     with pytest.raises(UserError, match=r"differs from data\.dvc"):
         lock.check(DATA, LOCK)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"remove_overlap": True}, "mix.overlap (with remove_overlap: true) 'keep' instead of 'latex'"),
+        ({"mix": {"copies": "all"}}, "mix.copies 'first' instead of 'all'"),
+        ({"mix": {"parts": {"deepscaler": {}}}}, "mix.parts {"),
+        ({"mix": {"parts": {"deepscaler": {}, "simplelr": {"levels": [3, 4, 5]}}}}, "the order of mix.parts"),
+        ({"max_prompt_tokens": 2048}, "max_prompt_tokens 1024 instead of 2048"),
+    ],
+)
+def test_data_that_are_here_but_made_otherwise_than_the_scenario_says_stop(repo, change, words):
+    lock.ensure(DATA, LOCK, None, False, wanted=RealData())
+    for accept in (False, True):
+        with pytest.raises(UserError) as caught:
+            lock.ensure(DATA, LOCK, None, accept, wanted=RealData(**change))
+        message = str(caught.value)
+        assert words in message and "`fr3e data version data`" in message and "--accept-difference" in message
+        assert "\n" not in message
+
+
+def test_data_of_another_place_than_the_scenarios_table_names_stop(repo):
+    table = Path("config/sources.yaml").read_text()
+    Path("other.yaml").write_text(table.replace("someone/some-data", "someone/else"))
+    with pytest.raises(UserError, match=r"place of simplelr 'someone/some-data@01234567' instead of \['someone/else@"):
+        lock.ensure(DATA, LOCK, None, False, wanted=RealData(sources="other.yaml"))
+
+
+def test_the_scenarios_section_reaches_the_assembly_and_an_accepted_difference_leaves_a_trace(clone):
+    Path("mirror/sources.yaml").rename("elsewhere.yaml")
+    Path("config/sources.yaml").unlink()
+    section = {"kind": "real", "sources": "elsewhere.yaml", "mirror": "mirror", "remove_overlap": True}
+    Path("plan.yaml").write_text(yaml.safe_dump({"data": section}))
+    with pytest.raises(UserError, match=r"data differs from data\.dvc: .*train\.parquet .*\(3 rows, 4 locked\)"):
+        data_ensure(config=Path("plan.yaml"), stamp=Path("stamp.json"))
+    assert not Path("stamp.json").exists()
+    Path("plan.yaml").write_text(yaml.safe_dump({"data": {**section, "accept_difference": True}}))
+    data_ensure(config=Path("plan.yaml"), stamp=Path("stamp.json"))
+    stamp = json.loads(Path("stamp.json").read_text())
+    assert "train.parquet differs (3 rows, 4 locked)" in stamp.pop("accepted_difference")
+    assert len(stamp) == 6
+    lock.add(DATA)  # `fr3e data version data`
+    Path("plan.yaml").write_text(yaml.safe_dump({"data": section}))
+    data_ensure(config=Path("plan.yaml"), stamp=Path("stamp.json"))
+    assert "accepted_difference" not in json.loads(Path("stamp.json").read_text())
 
 
 def test_a_broken_mirror_leaves_nothing_behind(clone):

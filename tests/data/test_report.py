@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fr3e.config.scenario import RealData
 from fr3e.data.assemble import assemble
 from fr3e.data.benchmarks import write_benchmarks
 from fr3e.data.report import bars, table, write_report
@@ -24,7 +25,7 @@ def data(tmp_path: Path) -> Path:
     rows[0] = {"prompt": "Is <script>alert(1)</script> & 1 < 2 an <b>inequality</b>?", "answer": "<i>"}
     write_list(mirror / "train/deep1.json", rows)
     write_benchmarks(mirror, tmp_path / "data/benchmarks", None, sources)
-    assemble(mirror, tmp_path / "data", {}, None, 1024, table=sources)
+    assemble(mirror, tmp_path / "data", RealData(sources=str(sources)))
     return tmp_path / "data"
 
 

@@ -43,12 +43,10 @@ else:
             f"{RESULTS}/logs/data.log",
         benchmark:
             f"{RESULTS}/benchmarks-of-rules/data.tsv"
-        params:
-            mirror=f"--mirror {SCENARIO.data.mirror}" if SCENARIO.data.mirror else "",
         message:
             "Using, pulling or assembling data/ and comparing it with its lock"
         shell:
-            "{FR3E} data ensure --lock {input.lock} --config {input.plan} {params.mirror} --stamp {output.stamp} 2> {log}"
+            "{FR3E} data ensure --lock {input.lock} --config {input.plan} --stamp {output.stamp} 2> {log}"
 
     localrules:
         real_data,

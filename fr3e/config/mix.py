@@ -1,23 +1,19 @@
 """What the training mix takes from each source, and what happens to copies, contradictions and overlap."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from fr3e.errors import UserError
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from fr3e.config.base import Section, Template
 
 
-class Part(_Strict):
+class Part(Section):
     """Part of one source."""
 
     levels: list[int] | None = Field(None, description="Levels to take, on the source's own scale; null takes all.")
 
 
-class Mix(_Strict):
+class Mix(Section):
     """The section `data.mix` of a scenario.
 
     The defaults are the paper's two sets as far as they are known: SimpleRL levels 3-5 (high difficulty) and the whole of
@@ -36,18 +32,4 @@ class Mix(_Strict):
     overlap: Literal["keep", "exact", "latex", "ngram"] = Field(
         "keep", description="Drop rows that this method finds in a benchmark. [paper] nothing is said: keep"
     )
-    template: str = Field("qwen_boxed", description="Prompt template in which tokens are counted.")
-
-
-def read_mix(values: dict[str, Any], remove_overlap: bool = False) -> Mix:
-    """The mix from a scenario's plain values; `remove_overlap` sets `overlap: latex` where the values leave it open.
-
-    Raises `UserError` naming the key.
-    """
-    if remove_overlap and "overlap" not in values:
-        values = {**values, "overlap": "latex"}
-    try:
-        return Mix.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"data.mix.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    template: Template = Field("qwen_boxed", description="Prompt template in which tokens are counted.")
