@@ -173,12 +173,17 @@ def score(
 @app.command()
 def evaluate(
     model: Annotated[str, typer.Argument(help="Model folder, or hub id with --revision.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for generations, verdicts and scores.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for generations, verdicts, scores; default: results/evaluate/<model name>."),
+    ] = None,
     benchmarks: Annotated[str, typer.Option(help="Comma-separated names.")] = "aime24,math500",
     config: ConfigFile = Path("config/paper.yaml"),
     data: Annotated[Path, typer.Option(help="Folder that holds benchmarks/<name>.parquet.")] = Path("data"),
     revision: Annotated[str | None, typer.Option(help="40-hex revision of a hub model.")] = None,
-    engine: Annotated[str | None, typer.Option(help="transformers or vllm; default: the scenario's.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="transformers or vllm; default: the scenario's, if it is installed.")
+    ] = None,
     template: Annotated[
         str | None, typer.Option(help="Prompt template; default: that of the scenario's first model.")
     ] = None,

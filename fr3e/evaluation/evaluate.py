@@ -1,5 +1,6 @@
 """Score any model in one call: sample, grade, score, print."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fr3e.evaluation.sample import sample_plan
 from fr3e.evaluation.score import score_files
 from fr3e.files import read_json, sha256
 from fr3e.model_folder import check_model_folder
+from fr3e.progress import log
 from fr3e.provenance import fingerprint
 from fr3e.provenance.manifest import path_of, recorded
 
@@ -22,7 +24,7 @@ SHOWN_FAILURES = ("no_answer", "unparseable", "timeout", "truncated", "too_long"
 
 def evaluate_model(
     model: str,
-    out: Path,
+    out: Path | None,
     benchmarks: list[str],
     config: Path,
     data: Path,
@@ -32,13 +34,16 @@ def evaluate_model(
 ) -> None:
     """Evaluate a local model folder or a hub model at a pinned revision, and print the table of scores.
 
-    Protocols, token limit and engine are those of the scenario at `config` (`engine` and `template` override it);
-    questions are `data`/benchmarks/<name>.parquet. Under `out` appear eval.yaml, <benchmark>/generations.parquet and
-    verdicts.parquet, and scores.csv; what is there for the same settings is not sampled again, and graded again only
-    if the grader has changed.
+    Protocols, token limit and engine are those of the scenario at `config` (`engine` and `template` override it; where
+    it says vllm and there is none, transformers samples); questions are `data`/benchmarks/<name>.parquet. Under `out`
+    (results/evaluate/<model name> when None) appear eval.yaml, <benchmark>/generations.parquet and verdicts.parquet, and
+    scores.csv; what is there for the same settings is not sampled again, and graded again only if the grader has changed.
     Raises `UserError` for an unknown benchmark or template, absent files, or a hub model without a 40-hex revision.
     """
     plan = make_plan(model, benchmarks, config, data, revision=revision, engine=engine, template=template)
+    if out is None:
+        out = Path("results/evaluate") / plan.tag
+        log.info("generations, verdicts and scores go to %s", out)
     source = out / "eval.yaml"
     dump(plan, source)
     sample_plan(source, out)
@@ -97,6 +102,9 @@ def make_plan(
     positions = read_json(folder / "config.json").get("max_position_embeddings")
     if not isinstance(positions, int):
         raise UserError(f"{folder}/config.json: no max_position_embeddings; the number of positions has to be known")
+    if engine is None and scenario.evaluation.engine == "vllm" and importlib.util.find_spec("vllm") is None:
+        engine = "transformers"
+        log.warning("%s says engine vllm, which is not installed here: transformers samples (--engine chooses)", config)
     evaluation = scenario.evaluation.model_copy(update={} if engine is None else {"engine": engine})
     return EvalPlan(
         tag=_tag(model, revision),
@@ -133,7 +141,10 @@ def locate(model: str, revision: str | None) -> Path:
 
 
 def _tag(model: str, revision: str | None) -> str:
-    return Path(model).name + (f"-{revision[:8]}" if revision else "")
+    """The model's name for folders and tables: its folder's, the run's where the folder is a run's `model`."""
+    folder = Path(model).absolute()  # "." has a name then, and a link keeps its own
+    name = folder.parent.name if folder.name == "model" else folder.name
+    return name + (f"-{revision[:8]}" if revision else "")
 
 
 def summary(scores: pd.DataFrame) -> str:

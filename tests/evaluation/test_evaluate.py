@@ -5,7 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from fr3e.cli import app
 from fr3e.errors import UserError
 from fr3e.evaluation import evaluate
 from fr3e.evaluation.evaluate import evaluate_model, locate, make_plan
@@ -67,7 +69,41 @@ def test_the_plan_takes_positions_from_the_model_and_protocols_from_the_scenario
         str(place / "model"), ["chain"], place / "scenario.yaml", place / "data", template="simple", engine="vllm"
     )
     assert plan.template == "simple" and plan.evaluation.engine == "vllm" and plan.evaluation.max_tokens == 8
-    assert plan.tag == "model" and plan.seed is None and plan.benchmarks["chain"].protocols == ["avg8", "greedy"]
+    assert plan.tag == place.name and plan.seed is None and plan.benchmarks["chain"].protocols == ["avg8", "greedy"]
+
+
+def test_without_options_results_have_a_place_and_the_engine_is_one_that_is_installed(
+    place, tmp_path, monkeypatch, caplog
+):
+    """`fr3e evaluate MODEL --benchmarks NAMES` with a scenario that says vllm, as config/paper.yaml does."""
+    scenario = yaml.safe_load((place / "scenario.yaml").read_text())
+    scenario["evaluation"]["engine"] = "vllm"
+    (tmp_path / "vllm.yaml").write_text(yaml.safe_dump(scenario))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(evaluate.importlib.util, "find_spec", lambda name: None)
+    (tmp_path / "mine").symlink_to(place / "model")
+    caplog.set_level("INFO", "fr3e")
+    arguments = ["evaluate", "mine", "--benchmarks", "chain", "--config", "vllm.yaml", "--data", str(place / "data")]
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0 and "chain" in done.stdout
+    assert "vllm.yaml says engine vllm, which is not installed here: transformers samples" in caplog.text
+    assert (tmp_path / "results/evaluate/mine/scores.csv").is_file() and "go to results/evaluate/mine" in caplog.text
+
+
+def test_an_engine_that_is_asked_for_or_installed_is_kept(place, tmp_path, monkeypatch):
+    scenario = yaml.safe_load((place / "scenario.yaml").read_text())
+    scenario["evaluation"]["engine"] = "vllm"
+    (tmp_path / "vllm.yaml").write_text(yaml.safe_dump(scenario))
+    given = (str(place / "model"), ["chain"], tmp_path / "vllm.yaml", place / "data")
+    monkeypatch.setattr(evaluate.importlib.util, "find_spec", lambda name: object())
+    assert make_plan(*given).evaluation.engine == "vllm"
+    monkeypatch.setattr(evaluate.importlib.util, "find_spec", lambda name: None)
+    assert make_plan(*given, engine="vllm").evaluation.engine == "vllm"
+
+
+def test_a_runs_model_folder_is_named_after_its_run(place):
+    plan = make_plan(str(place / "model"), ["chain"], place / "scenario.yaml", place / "data", revision=COMMIT)
+    assert plan.tag == f"{place.name}-00000000"
 
 
 @pytest.mark.parametrize(
