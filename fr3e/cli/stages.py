@@ -46,7 +46,7 @@ def train(
     resolved = load_run(run)
     check_model_folder(Path(resolved.base))
     inputs = [Path(resolved.base) / "manifest.json", Path(resolved.data), *map(Path, resolved.benchmarks.values())]
-    outputs = [out / name for name in ("trained.json", "metrics.jsonl", "trajectories.jsonl")]
+    outputs = [out / name for name in ("trained.json", "metrics.jsonl", "trajectories.jsonl", "dropped_prompts.json")]
     if stamp is not None:
         known = read_json(stamp)
         for path in inputs[1:]:
@@ -55,9 +55,10 @@ def train(
     with recorded(f"train-{resolved.training.engine}", outputs, inputs, run) as facts:
         start(resolved, out)
         trained = read_json(out / "trained.json")
+        dropped = read_json(out / "dropped_prompts.json", "dropped")["dropped"]
         facts |= (
             trained
-            | {"seed": resolved.seed, "tokens": trained["tokens_total"]}
+            | {"seed": resolved.seed, "tokens": trained["tokens_total"], "dropped_prompts": len(dropped)}
             | gpu_time(trained["gpus"], trained["seconds"])
         )
 

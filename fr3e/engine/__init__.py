@@ -6,7 +6,13 @@ from fr3e.config.scenario import RunConfig
 
 
 def train(run: RunConfig, out: Path) -> None:
-    """Train `run` to its last update with the engine it names; writes out/metrics.jsonl and out/trained.json."""
+    """Train `run` to its last update with the engine it names.
+
+    Writes out/dropped_prompts.json first, then out/metrics.jsonl and out/trained.json.
+    """
+    from fr3e.engine.long_prompts import record_long_prompts
+
+    record_long_prompts(run, out)
     if run.training.engine == "verl":
         from fr3e.engine.verl.launch import train as start
     else:
