@@ -137,10 +137,16 @@ def data_version(
 
 
 @app.command("report")
-def data_report(data: Annotated[Path, typer.Option(help="Data folder.")], out: Out) -> None:
+def data_report(
+    data: Annotated[Path, typer.Option(help="Data folder.")],
+    out: Out,
+    template: Annotated[
+        list[str] | None, typer.Option(help="The models' prompt templates; default: that of the mix, or the demo's.")
+    ] = None,
+) -> None:
     """Write data_report.html."""
     from fr3e.data.report import write_report
     from fr3e.provenance.manifest import recorded
 
     with recorded("data-report", [out], sorted(data.rglob("*.parquet"))):
-        write_report(data, out)
+        write_report(data, out, template or ())

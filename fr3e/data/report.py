@@ -25,8 +25,12 @@ EXAMPLES = 5
 DEMO_SOURCE = "chains"
 
 
-def write_report(data: Path, out: Path) -> None:
-    """Write the page about the data folder `data` to `out`; a `UserError` says which file is missing or broken."""
+def write_report(data: Path, out: Path, templates: Sequence[str] = ()) -> None:
+    """Write the page about the data folder `data` to `out`; a `UserError` says which file is missing or broken.
+
+    `templates` are those of the models that train on the data; without them it is that in which tokens were counted, or
+    the demo's.
+    """
     train = _columns(data / "train.parquet", ("id", "source", "question", "gold", "level", "prompt_tokens"))
     files = sorted((data / "benchmarks").glob("*.parquet"))
     names = ("id", "question", "gold", "status", "reason")
@@ -34,16 +38,19 @@ def write_report(data: Path, out: Path) -> None:
     manifest = read_json(data / "manifest.json") if (data / "manifest.json").exists() else {}
     checked = data / "benchmarks" / "manifest.json"
     known = read_json(checked)["benchmarks"] if checked.exists() else {}
+    demo = bool(train) and train[0]["source"] == DEMO_SOURCE
+    templates = templates or ["demo" if demo else manifest.get("mix", {}).get("template", "qwen_boxed")]
+    sizes = {name: [len(render_text(name, row["question"]).encode()) for row in train] for name in templates}
     sections = [_head(data, train, benchmarks)]
     if manifest:
-        sections += [_filters(manifest), _origins(manifest)]
+        sections += [_filters(manifest, sizes), _origins(manifest)]
     if (data / "dropped.parquet").exists():
         sections.append(_dropped(_columns(data / "dropped.parquet", ("id", "filter", "reason"))))
-    sections += [_levels(manifest, train), _lengths(train, benchmarks)]
+    sections += [_levels(manifest, train), _lengths(train, benchmarks, sizes)]
     if manifest:
         sections.append(_overlap(manifest["overlap"]))
     sections += [_golds(train, benchmarks), _benchmarks(benchmarks, known), _licences(manifest, known)]
-    sections.append(_prompts(train, benchmarks, manifest))
+    sections.append(_prompts(benchmarks, templates))
     write_text(out, page("Data", sections))
 
 
@@ -98,7 +105,7 @@ def _head(data: Path, train: list[dict[str, Any]], benchmarks: dict[str, list[di
     )
 
 
-def _filters(manifest: dict[str, Any]) -> str:
+def _filters(manifest: dict[str, Any], sizes: dict[str, list[int]]) -> str:
     sources = list(manifest["rows"]["read"])
     rows: list[list[object]] = [["read", *(manifest["rows"]["read"][s] for s in sources), ""]]
     for name in manifest["filter_order"]:
@@ -106,11 +113,14 @@ def _filters(manifest: dict[str, Any]) -> str:
         rows.append([f"− {name}", *(entry["rows"].get(s, 0) for s in sources), entry["what"]])
     rows.append(["kept", *(manifest["rows"]["kept"].get(s, 0) for s in sources), ""])
     length = manifest["length_filter"]
+    limit = length["max_prompt_tokens"]
+    longer = ", ".join(f"{sum(size > limit for size in own)} in {name}" for name, own in sizes.items())
+    # Byte-level tokenizers never give more tokens than bytes.
     said = (
-        f"Prompts over {length['max_prompt_tokens']} tokens were dropped."
+        f"Prompts over {limit} tokens were dropped."
         if length["applied"]
-        else f"The length filter was not applied: {length['why_not']}; {length['questions_longer_in_bytes']} kept "
-        f"questions have more than {length['max_prompt_tokens']} bytes, the others cannot be too long."
+        else f"The length filter was not applied: {length['why_not']} and names them in dropped_prompts.json. Kept "
+        f"problems whose whole prompt has more than {limit} bytes: {longer}; no other can have more than {limit} tokens."
     )
     shared = "; ".join(f"{html.escape(pair)}: {count}" for pair, count in manifest["shared_questions"].items())
     return (
@@ -158,17 +168,23 @@ def _histogram(values: Iterable[int]) -> dict[str, int]:
     return dict(zip(names, counts, strict=True))
 
 
-def _lengths(train: list[dict[str, Any]], benchmarks: dict[str, list[dict[str, Any]]]) -> str:
+def _lengths(
+    train: list[dict[str, Any]], benchmarks: dict[str, list[dict[str, Any]]], sizes: dict[str, list[int]]
+) -> str:
     counted = [row["prompt_tokens"] for row in train if row["prompt_tokens"] is not None]
-    unit, values = ("tokens of the prompt", counted) if counted else ("characters", [len(r["question"]) for r in train])
+    charts = {"tokens": counted} if counted else {f"bytes, template {name}": own for name, own in sizes.items()}
     rows = []
     for name, own in benchmarks.items():
         lengths = sorted(len(row["question"]) for row in own)
         rows.append([name, len(own), lengths[len(lengths) // 2], lengths[-1]])
     return (
-        f"<h2>Lengths</h2><p>Training questions by length in {unit}.</p>"
-        + bars(_histogram(values), f"training questions by {unit}")
-        + "<p>Benchmark questions in characters.</p>"
+        "<h2>Lengths</h2><p>Training problems by length of the whole prompt, template included; a byte-level "
+        "tokenizer gives at most as many tokens as bytes.</p>"
+        + "".join(
+            f"<h3>In {html.escape(unit)}</h3>{bars(_histogram(values), f'training prompts by length in {unit}')}"
+            for unit, values in charts.items()
+        )
+        + "<p>Benchmark questions, without template, in characters.</p>"
         + table(["benchmark", "questions", "median", "longest"], rows)
     )
 
@@ -233,12 +249,12 @@ def _licences(manifest: dict[str, Any], known: dict[str, Any]) -> str:
     return "<h2>Licences</h2><p>As the sources state them.</p>" + table(["set", "licence", "rows"], rows, text=True)
 
 
-def _prompts(train: list[dict[str, Any]], benchmarks: dict[str, list[dict[str, Any]]], manifest: dict[str, Any]) -> str:
-    demo = bool(train) and train[0]["source"] == DEMO_SOURCE
-    template = "demo" if demo else manifest.get("mix", {}).get("template", "qwen_boxed")
+def _prompts(benchmarks: dict[str, list[dict[str, Any]]], templates: Sequence[str]) -> str:
     shown = "".join(
-        f"<h3>{html.escape(name)}</h3><pre><code>{html.escape(render_text(template, rows[0]['question']))}</code></pre>"
+        f"<h3>{html.escape(name)}, template <code>{html.escape(template)}</code></h3>"
+        f"<pre><code>{html.escape(render_text(template, rows[0]['question']))}</code></pre>"
         for name, rows in benchmarks.items()
+        for template in templates
         if rows
     )
-    return f"<h2>First prompt of each benchmark</h2><p>Template <code>{html.escape(template)}</code>.</p>{shown}"
+    return f"<h2>First prompt of each benchmark</h2>{shown}"

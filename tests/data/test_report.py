@@ -1,6 +1,7 @@
 """The data page: numbers as in the files, everything escaped, nothing loaded from elsewhere."""
 
 import html
+import json
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from fr3e.data.benchmarks import write_benchmarks
 from fr3e.data.report import bars, table, write_report
 from fr3e.errors import UserError
 from fr3e.evaluation.prompts import render_text
+from fr3e.files import write_json
 from tests.data.small import DEEP, make_mirror, write_list
 
 
@@ -43,6 +45,24 @@ def test_a_page_of_an_assembly(data, tmp_path):
         assert heading in page
     assert "Please reason step by step, and put your final answer within" in page  # the rendered prompt
     assert "&lt;|im_start|&gt;user\nAnn has 3 apples" in page
+
+
+def test_the_models_templates_are_those_shown_and_measured(data, tmp_path):
+    write_report(data, tmp_path / "page.html", ["simple", "qwen25_math_cot"])
+    page = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    for template in ("simple", "qwen25_math_cot"):
+        assert render_text(template, "Ann has 3 apples and buys 2. How many has she?") in page
+        assert f"In bytes, template {template}" in page
+    assert "qwen_boxed" not in page
+    manifest = json.loads((data / "manifest.json").read_text())
+    questions = pq.read_table(data / "train.parquet")["question"].to_pylist()
+    # The template's text counts: 45 bytes of `simple` bring a question of fewer bytes than the limit over it.
+    limit = max(len(question.encode()) for question in questions)
+    manifest["length_filter"] |= {"max_prompt_tokens": limit, "questions_longer_in_bytes": 0}
+    write_json(data / "manifest.json", manifest)
+    write_report(data, tmp_path / "page.html", ["simple"])
+    longer = sum(len(question.encode()) + 45 > limit for question in questions)
+    assert longer and f"more than {limit} bytes: {longer} in simple" in (tmp_path / "page.html").read_text()
 
 
 def test_nothing_is_loaded_and_nothing_is_run(data, tmp_path):

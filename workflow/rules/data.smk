@@ -89,10 +89,14 @@ rule data_page:
         f"{RESULTS}/benchmarks-of-rules/data_report.tsv"
     params:
         code=code("data-report"),
+        templates=" ".join(
+            f"--template {name}"
+            for name in sorted({model.template for model in SCENARIO.models.values()})
+        ),
     message:
         "Describing the data"
     shell:
-        "{FR3E} data report --data {DATA} --out {output} 2> {log}"
+        "{FR3E} data report --data {DATA} {params.templates} --out {output} 2> {log}"
 
 
 localrules:
