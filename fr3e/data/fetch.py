@@ -185,7 +185,7 @@ def _from_hub(place: Place, file: SourceFile, out: Path) -> None:
         try:
             arrived = hf_hub_download(
                 str(place.hub),
-                _hub_path(place, file, endpoint),
+                file.path,
                 repo_type="dataset",
                 revision=place.revision,
                 local_dir=staging,
@@ -217,18 +217,3 @@ def _reach(endpoint: str) -> None:
         socket.create_connection((parts.hostname or "", parts.port or 443), timeout=TIMEOUT_SECONDS).close()
     except OSError as error:
         raise _NotToBeHad(f"{parts.hostname} is not reachable ({error.strerror or error})") from error
-
-
-def _hub_path(place: Place, file: SourceFile, endpoint: str | None) -> str:
-    """The file's path; a pattern is looked up in the list of files at the pinned revision and must match one."""
-    if "*" not in file.path:
-        return file.path
-    from fnmatch import fnmatch
-
-    from huggingface_hub import HfApi
-
-    listed = HfApi(endpoint=endpoint).list_repo_files(str(place.hub), revision=place.revision, repo_type="dataset")
-    found = [path for path in listed if fnmatch(path, file.path)]
-    if len(found) != 1:
-        raise _NotToBeHad(f"{file.path} matches {found or 'no file'} at revision {place.revision[:8]}")
-    return found[0]

@@ -13,6 +13,8 @@ from fr3e.files import read_yaml, sha256
 
 Hex40 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Readable = Annotated[str, Field(pattern=r"^[^*?]+\.(jsonl|json|parquet)$", description="A kind that read_rows knows.")]
+HubId = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
 Gold = Literal["plain", "integer", "boxed_integer", "after_hashes", "minerva", "gaokao", "olympiad"]
 BENCHMARKS = ("aime24", "gsm8k", "math500", "minerva_math", "gaokao2023en", "olympiadbench", "college_math", "amc23")
 
@@ -39,8 +41,8 @@ class Columns(_Strict):
 class SourceFile(_Strict):
     """One file of a place."""
 
-    path: str = Field(description="Path in the repository; a hub path may be a pattern that one file matches.")
-    local: str = Field(description="Path in a mirror or raw folder; `.gz` may be appended there.")
+    path: Readable = Field(description="Path in the repository.")
+    local: Readable = Field(description="Path in a mirror or raw folder; `.gz` may be appended there.")
     sha256: Hex64 | None = Field(description="Of the uncompressed bytes; null where it is not known.")
     part: str | None = Field(None, description="Name of the part, in ids and source rows.")
     level: int | None = Field(None, description="Difficulty level of the whole file.")
@@ -97,7 +99,10 @@ class Source(_Strict):
     kind: Literal["benchmark", "train"]
     gold: Gold = Field(description="Normaliser of golds (fr3e/data/normalise.py).")
     licence: str
-    hub_id: str | None = Field(None, description="Hub id for people, where no place of the table is on the hub.")
+    hub_id: HubId | None = Field(None, description="The data set on the hub, be a place of the table there or not.")
+    config: str | None = Field(None, description="Its configuration on the hub, where it has several.")
+    split: str | None = Field(None, description="Its split on the hub.")
+    hub_note: str | None = Field(None, description="What else people need to know of it.")
     places: list[Place] = Field(min_length=1)
     notes: list[Note] = Field(default_factory=list)
     repairs: list[Repair] = Field(default_factory=list)

@@ -1,7 +1,6 @@
 """Fetching from real HTTP servers on this machine: pinned paths, resuming, retries, checks, and what is left alone."""
 
 import hashlib
-import json
 import re
 import threading
 from collections import Counter
@@ -181,17 +180,6 @@ def test_content_is_checked_where_no_checksum_is_known(small, server, tmp_path):
     server.files[path] = server.files[path].splitlines(keepends=True)[0]
     with pytest.raises(UserError, match="1 rows, gsm8k has 2"):
         fetch(small / "sources.yaml", tmp_path / "raw", None, ["gsm8k"])
-
-
-def test_a_pattern_is_looked_up_at_the_revision(small, server, tmp_path):
-    table = yaml.safe_load((small / "sources.yaml").read_text())
-    table["sources"]["gsm8k"]["places"][1]["files"][0]["path"] = "benchmarks/gsm8k/te*"
-    (small / "sources.yaml").write_text(yaml.safe_dump(table, sort_keys=False))
-    listing = [{"type": "file", "path": "benchmarks/gsm8k/test.jsonl", "size": 1, "oid": "0" * 40}]
-    for query in ("?recursive=true&expand=false", "?recursive=True&expand=False"):
-        server.files[f"/api/datasets/someone/hub-data/tree/{REVISION}{query}"] = json.dumps(listing).encode()
-    fetch(small / "sources.yaml", tmp_path / "raw", None, ["gsm8k"], place="hub")
-    assert (tmp_path / "raw/benchmarks/gsm8k/test.jsonl").exists()
 
 
 def test_no_network_and_no_mirror_is_one_line_with_both_ways(small, server, tmp_path, monkeypatch):

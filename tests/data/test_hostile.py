@@ -153,7 +153,10 @@ def parquet_source(small: Path, rows: list[dict]) -> Path:
     pq.write_table(pa.Table.from_pylist(rows), file)
     table = yaml.safe_load((small / "sources.yaml").read_text())
     place = table["sources"]["simplelr"]["places"][0]
-    place["rows"], place["files"] = len(rows), [{"path": "p", "local": "train/simple.parquet", "sha256": None}]
+    place["rows"], place["files"] = (
+        len(rows),
+        [{"path": "simple.parquet", "local": "train/simple.parquet", "sha256": None}],
+    )
     (small / "sources.yaml").write_text(yaml.safe_dump(table, sort_keys=False))
     return file
 
@@ -216,6 +219,8 @@ def test_json_that_nests_too_deep(small):
         ({"hub": "a/b"}, "names either hub or github"),
         ({"typo": 1}, "typo"),
         ({"rows": 0}, "rows"),
+        ({"files": [{"path": "test*", "local": "hub/a/b/test", "sha256": None}]}, r"files\.0\.path: .*jsonl"),
+        ({"files": [{"path": "test.jsonl", "local": "hub/a/b/test", "sha256": None}]}, r"files\.0\.local: .*jsonl"),
     ],
 )
 def test_a_wrong_table_is_refused(small, change, message):
@@ -233,5 +238,10 @@ def test_the_shipped_table_is_sound():
     }  # fmt: skip
     for source in table.sources.values():
         assert all(file.sha256 for file in source.places[0].files)  # the first place is the one the lock knows
+        assert source.hub_id and source.split
+        assert {place.hub for place in source.places if place.hub} <= {source.hub_id}
+        for file in (file for place in source.places for file in place.files):
+            assert file.local.endswith((".jsonl", ".json", ".parquet")), "read_rows would refuse it"
+            assert Path(file.local).suffix == Path(file.path).suffix
     with pytest.raises(UserError, match="amc: no such benchmark; allowed: aime24"):
         table.choose(["amc"], "benchmark")
