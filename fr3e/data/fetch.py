@@ -48,8 +48,21 @@ def fetch(sources: Path, out: Path, mirror: Path | None, names: list[str] | None
             _download(name, source, out, place)
 
 
+def _missing(name: str, source: Source, place: Place, out: Path) -> list[SourceFile]:
+    """Files of the place that are not in `out`, or not right: by their checksum, and where none is known by their content."""
+    missing = [file for file in place.files if not _is_there(out, file)]
+    unknown = [file for file in place.files if file.sha256 is None]
+    if not missing and unknown:
+        try:
+            _check_content(name, source, place, out)
+        except UserError as error:
+            log.warning("%s; it is fetched again", error)
+            return unknown
+    return missing
+
+
 def _is_there(out: Path, file: SourceFile) -> bool:
-    """Whether the file is in `out` and, where its checksum is known, right."""
+    """Whether the file is in `out` and does not contradict its checksum."""
     path = find_local(out, file)
     if path is None:
         return False
@@ -60,10 +73,19 @@ def _is_there(out: Path, file: SourceFile) -> bool:
     return False
 
 
+def _complete(name: str, source: Source, places: list[Place], out: Path) -> bool:
+    """Whether `out` holds the source, and right: in the first place whose files are all there, which `locate` takes."""
+    here = next((place for place in places if all(find_local(out, file) for file in place.files)), None)
+    return here is not None and not _missing(name, source, here, out)
+
+
 def _copy(name: str, source: Source, mirror: Path, out: Path) -> None:
+    if _complete(name, source, source.places, out):
+        return
     located = locate(mirror, name, source)
+    missing = _missing(name, source, located.place, out)
     for file, path in zip(located.place.files, located.paths, strict=True):
-        if _is_there(out, file):
+        if file not in missing:
             continue
         check_sha256(path, file)
         target = out / file.local
@@ -71,6 +93,7 @@ def _copy(name: str, source: Source, mirror: Path, out: Path) -> None:
         with replacing(target) as temporary:
             shutil.copyfile(path, temporary)
         log.info("%s: copied from %s", target, path)
+    _accept(name, source, located.place, out, missing)
 
 
 def _download(name: str, source: Source, out: Path, only: str | None) -> None:
@@ -78,17 +101,17 @@ def _download(name: str, source: Source, out: Path, only: str | None) -> None:
     places = [p for p in source.places if only in (None, "hub" if p.hub else "github")]
     if not places:
         raise UserError(f"{name}: config/sources.yaml names no place on {only}; allowed: any other")
+    if _complete(name, source, places, out):
+        return
     for place in places:
-        missing = [file for file in place.files if not _is_there(out, file)]
-        if not missing:
-            return
+        missing = _missing(name, source, place, out)
         try:
             for file in missing:
                 (_from_hub if place.hub else _from_github)(place, file, out)
         except _NotToBeHad as error:
             reasons.append(f"{place.repository}: {error}")
             continue
-        _check_content(name, source, place, out)
+        _accept(name, source, place, out, missing)
         return
     first = places[0].files[0]
     raise UserError(
@@ -97,8 +120,20 @@ def _download(name: str, source: Source, out: Path, only: str | None) -> None:
     )
 
 
+def _accept(name: str, source: Source, place: Place, out: Path, arrived: list[SourceFile]) -> None:
+    """Check what arrived by its content; what no checksum vouches for is removed when it is refused."""
+    try:
+        _check_content(name, source, place, out)
+    except UserError:
+        for file in arrived:
+            path = find_local(out, file)
+            if file.sha256 is None and path is not None:
+                path.unlink()
+        raise
+
+
 def _check_content(name: str, source: Source, place: Place, out: Path) -> None:
-    """Read what arrived: columns, types, ids and the number of rows must be right even where no checksum is known."""
+    """Read what is there: columns, types, ids and the number of rows must be right even where no checksum is known."""
     only_this = source.model_copy(update={"places": [place]})
     load_records(locate(out, name, only_this))
 
