@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -52,6 +53,32 @@ def replacing(target: str | Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+@contextlib.contextmanager
+def replacing_all(folder: str | Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `folder`; its files move into `folder` when the block ends without an exception.
+
+    Files that belong together appear together: a failed block, or a file there that may not be replaced (`UserError`),
+    leaves `folder` as it was. Other files in it stay.
+    """
+    folder = Path(folder)
+    temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        folder.mkdir(exist_ok=True)
+        names = sorted(path.name for path in temporary.iterdir())
+        for target in (folder / name for name in names):
+            if target.is_dir() or (target.exists() and not os.access(target, os.W_OK)):
+                found = "a folder has this name" if target.is_dir() else "it is write-protected"
+                raise UserError(f"{target}: cannot be written ({found}); remove it or choose another folder")
+        for name in names:
+            (temporary / name).replace(folder / name)
+    except (PermissionError, NotADirectoryError, FileExistsError) as error:
+        raise UserError(f"{folder}: cannot be written ({error.strerror}); choose a folder you may write to") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextlib.contextmanager

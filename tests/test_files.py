@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fr3e.errors import UserError
-from fr3e.files import read_json, read_parquet, read_yaml, replacing, write_text
+from fr3e.files import read_json, read_parquet, read_yaml, replacing, replacing_all, write_text
 
 
 def test_a_full_disk_is_named_with_the_target_and_leaves_nothing(tmp_path: Path) -> None:
@@ -49,6 +49,48 @@ def test_a_fault_that_is_not_the_disks_stays_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), replacing(tmp_path / "a"):
         raise ZeroDivisionError
     assert not list(tmp_path.iterdir())
+
+
+def test_files_that_belong_together_appear_together(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "out"
+    for text in ("one", "two"):
+        with replacing_all(folder) as temporary:
+            for name in ("a", "b"):
+                (temporary / name).write_text(text, encoding="utf-8")
+            assert not folder.exists() or (folder / "a").read_text(encoding="utf-8") == "one"
+    (folder / "other").write_text("stays", encoding="utf-8")
+    with pytest.raises(ZeroDivisionError), replacing_all(folder) as temporary:
+        (temporary / "a").write_text("three", encoding="utf-8")
+        raise ZeroDivisionError
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == {
+        "a": "two", "b": "two", "other": "stays",
+    }  # fmt: skip
+    assert [path.name for path in folder.parent.iterdir()] == ["out"]
+
+
+def test_one_file_that_may_not_be_replaced_leaves_all_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out" / "b").mkdir(parents=True)
+    (tmp_path / "out" / "a").write_text("before", encoding="utf-8")
+
+    def write() -> None:
+        with replacing_all(tmp_path / "out") as temporary:
+            for name in ("a", "b"):
+                (temporary / name).write_text("after", encoding="utf-8")
+
+    with pytest.raises(UserError, match=r"out/b: cannot be written \(a folder has this name\)"):
+        write()
+    (tmp_path / "out" / "b").rmdir()
+    (tmp_path / "out" / "b").write_text("before", encoding="utf-8")
+    # The superuser may write everywhere, so the answer of the system is played.
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "b")
+    with pytest.raises(UserError, match=r"out/b: cannot be written \(it is write-protected\)"):
+        write()
+    assert {path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir()} == {"before"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    with pytest.raises(UserError, match=r"cannot be written"), replacing_all(tmp_path / "out" / "a" / "c"):
+        pass
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

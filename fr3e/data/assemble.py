@@ -20,7 +20,7 @@ from fr3e.data.sources import load_sources, locate
 from fr3e.data.tokens import load_tokenizer, prompt_lengths
 from fr3e.errors import UserError
 from fr3e.evaluation.prompts import CHAT_MARKUP
-from fr3e.files import write_json
+from fr3e.files import replacing_all, write_json
 from fr3e.progress import log
 
 
@@ -164,7 +164,7 @@ def _train_row(row: Row, index: int) -> dict[str, Any]:
 
 
 def _write(out: Path, rows: list[Row], manifest: dict[str, Any]) -> None:
-    """Write the rows and the manifest, to which the files' rows and content hashes are added."""
+    """Write the rows and the manifest, all or none, to which the files' rows and content hashes are added."""
     train = [_train_row(row, index) for index, row in enumerate(row for row in rows if not row.filter)]
     dropped = [{**_own_columns(row), "filter": row.filter} for row in rows if row.filter]
     if not train:
@@ -173,7 +173,8 @@ def _write(out: Path, rows: list[Row], manifest: dict[str, Any]) -> None:
         "train.parquet": {"rows": len(train), "content_sha256": content_sha256(train)},
         "dropped.parquet": {"rows": len(dropped), "content_sha256": content_sha256(dropped)},
     }
-    write_parquet(out / "train.parquet", train, TRAIN)
-    write_parquet(out / "dropped.parquet", dropped, DROPPED)
-    write_json(out / "manifest.json", {**manifest, "files": files})
+    with replacing_all(out) as temporary:
+        write_parquet(temporary / "train.parquet", train, TRAIN)
+        write_parquet(temporary / "dropped.parquet", dropped, DROPPED)
+        write_json(temporary / "manifest.json", {**manifest, "files": files})
     log.info("%d rows read, %d kept, %d dropped (%s)", len(rows), len(train), len(dropped), out / "manifest.json")

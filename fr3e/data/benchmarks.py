@@ -15,7 +15,7 @@ from fr3e.data.records import Record, load_records
 from fr3e.data.schema import BENCHMARK, content_sha256, write_parquet
 from fr3e.data.sources import Located, Source, load_sources, locate
 from fr3e.errors import UserError
-from fr3e.files import write_json
+from fr3e.files import replacing_all, write_json
 from fr3e.progress import log
 
 FINAL = re.compile(
@@ -171,14 +171,15 @@ def write_benchmarks(mirror_or_raw: Path, out: Path, names: list[str] | None, ta
     every = {**chosen, **_others(mirror_or_raw, chosen, table)}
     found = doubts((record for records in every.values() for record in records), sources.sources)
     manifest: dict[str, Any] = {"version": MANIFEST_VERSION, "benchmarks": {}, "compared": sorted(every)}
-    for name, records in chosen.items():
-        rows = [benchmark_row(record, found[record.id]) for record in records]
-        write_parquet(out / f"{name}.parquet", rows, BENCHMARK)
-        located = locate(mirror_or_raw, name, sources.sources[name])
-        manifest["benchmarks"][name] = _summary(located, records, rows, found)
-        unusable, remarks = sum(row["status"] != "ok" for row in rows), sum(bool(row["reason"]) for row in rows)
-        log.info("%s: %d rows, %d unusable, %d with a remark", name, len(rows), unusable, remarks)
-    write_json(out / "manifest.json", manifest)
+    with replacing_all(out) as temporary:
+        for name, records in chosen.items():
+            rows = [benchmark_row(record, found[record.id]) for record in records]
+            write_parquet(temporary / f"{name}.parquet", rows, BENCHMARK)
+            located = locate(mirror_or_raw, name, sources.sources[name])
+            manifest["benchmarks"][name] = _summary(located, records, rows, found)
+            unusable, remarks = sum(row["status"] != "ok" for row in rows), sum(bool(row["reason"]) for row in rows)
+            log.info("%s: %d rows, %d unusable, %d with a remark", name, len(rows), unusable, remarks)
+        write_json(temporary / "manifest.json", manifest)
 
 
 def _summary(

@@ -212,6 +212,21 @@ def test_json_that_nests_too_deep(small):
 # The table itself.
 
 
+def test_an_output_that_cannot_be_written_leaves_the_others_as_they_were(small, tmp_path):
+    out, table = tmp_path / "made", small / "sources.yaml"
+    (out / "manifest.json").mkdir(parents=True)
+    (out / "train.parquet").write_text("before")
+    for write in (
+        lambda: write_benchmarks(small, out, None, table),
+        lambda: assemble(small, out, RealData(sources=str(table))),
+    ):
+        with pytest.raises(UserError, match=r"manifest\.json: cannot be written \(a folder has this name\)"):
+            write()
+        assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "train.parquet"]
+        assert (out / "train.parquet").read_text() == "before"
+        assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
