@@ -10,7 +10,10 @@ from fr3e.config.base import Section, Template
 class Part(Section):
     """Part of one source."""
 
-    levels: list[int] | None = Field(None, description="Levels to take, on the source's own scale; null takes all.")
+    levels: list[int] | None = Field(
+        None,
+        description="Levels to take, on the source's own scale; null takes all. [paper 5.1] levels 3-5 of SimpleRL",
+    )
 
 
 class Mix(Section):
@@ -23,13 +26,15 @@ class Mix(Section):
     parts: dict[str, Part] = Field(
         default={"simplelr": Part(levels=[3, 4, 5]), "deepscaler": Part()},
         min_length=1,
-        description="Source -> part. The order decides which copy of a question stays.",
+        description="Source -> part. The order decides which copy of a question stays. [paper 5.1] both sets; [ours] the order",
     )
     copies: Literal["first", "all"] = Field(
-        "first", description="Of several rows with one question: keep the first, or all as published."
+        "first", description="Of several rows with one question: keep the first, or all as published. [ours]"
     )
-    conflicts: Literal["drop", "keep"] = Field("drop", description="Rows with one question and contradicting golds.")
+    conflicts: Literal["drop", "keep"] = Field(
+        "drop", description="Rows with one question and contradicting golds. [ours]"
+    )
     overlap: Literal["keep", "exact", "latex", "ngram"] = Field(
         "keep", description="Drop rows that this method finds in a benchmark. [paper] nothing is said: keep"
     )
-    template: Template = Field("qwen_boxed", description="Prompt template in which tokens are counted.")
+    template: Template = Field("qwen_boxed", description="Prompt template in which tokens are counted. [ours]")

@@ -55,7 +55,9 @@ class RunModel(Section):
         None,
         description="Explicit change of the rope settings that makes a longer context legal; recorded in every manifest. [ours] none",
     )
-    template: Template = Field(description="Prompt template in fr3e/evaluation/templates, without .txt. [ours] docs/data.md")
+    template: Template = Field(
+        description="Prompt template in fr3e/evaluation/templates, without .txt. [ours] docs/data.md"
+    )
 
 
 class ModelConfig(RunModel):
@@ -106,7 +108,8 @@ class RealData(Section):
         "[paper] not done; config/overlays/paper_clean.yaml does.",
     )
     accept_difference: bool = Field(
-        False, description="Go on although data/ differ from data.dvc; the difference is kept in <results>/data.json."
+        False,
+        description="Go on although data/ differ from data.dvc; the difference is kept in <results>/data.json. [ours]",
     )
 
     @property
