@@ -5,6 +5,7 @@ After an upgrade this test names what changed; docs/verl.md says what we do with
 
 import importlib
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,13 @@ from fr3e.engine.verl import VERL_VERSION
 pytestmark = pytest.mark.verl
 
 SIGNATURES = {
+    "verl.experimental.agent_loop.agent_loop:AgentLoopOutput": "(*, prompt_ids, response_ids, response_mask, response_logprobs=None, routed_experts=None, multi_modal_data=None, reward_score=None, num_turns=0, metrics, extra_fields={}, mm_processor_kwargs=None, mm_processor_output=None)",
+    "verl.experimental.agent_loop.agent_loop:AgentLoopMetrics": "(*, generate_sequences=0.0, tool_calls=0.0, compute_score=0.0, num_preempted=-1)",
+    "verl.workers.rollout.replica:TokenOutput": "(*, token_ids, log_probs=None, routed_experts=None, stop_reason=None, num_preempted=None, extra_fields={})",
+    "verl.trainer.constants_ppo:get_ppo_ray_runtime_env": "(config=None)",
+    "verl.utils.checkpoint.checkpoint_manager:find_latest_ckpt_path": "(path, directory_format='global_step_{}')",
+    "verl.utils.checkpoint.fsdp_checkpoint_manager:FSDPCheckpointManager.save_checkpoint": "(self, local_path, hdfs_path=None, global_step=0, max_ckpt_to_keep=None)",
+    "verl.utils.checkpoint.fsdp_checkpoint_manager:FSDPConfig.__init__": "(self, FSDP_version, world_size)",
     "verl.trainer.main_ppo:run_ppo": "(config, task_runner_class)",
     "verl.trainer.main_ppo:TaskRunnerV1.run": "(self, config)",
     "verl.trainer.ppo.v1:register_trainer": "(name)",
@@ -69,6 +77,7 @@ SIGNATURES = {
     "transfer_queue:kv_clear": "(keys, partition_id)",
     "transfer_queue:async_kv_put": "(key, partition_id, fields=None, tag=None, data_parser=None)",
     "transfer_queue:async_kv_batch_put": "(keys, partition_id, fields=None, tags=None, data_parser=None)",
+    "transfer_queue:KVBatchMeta.__init__": "(self, keys=<factory>, tags=<factory>, partition_id=None, fields=None, extra_info=<factory>)",
     "transfer_queue:KVBatchMeta.reorder": "(self, indexes)",
     "vllm.v1.sample.logits_processor:LogitsProcessor.__init__": "(self, vllm_config, device, is_pin_memory)",
     "vllm.v1.sample.logits_processor:LogitsProcessor.apply": "(self, logits)",
@@ -153,6 +162,54 @@ def test_our_trainer_is_what_verl_builds_under_its_mode() -> None:
     from fr3e.engine.verl.trainer import FR3ETrainer
 
     assert get_trainer_cls(TRAINER_MODE) is FR3ETrainer
+
+
+def test_a_rank_writes_the_shards_that_seal_and_export_look_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import torch
+    from verl.utils.checkpoint import fsdp_checkpoint_manager as managers
+
+    from fr3e.engine.verl import export, state
+
+    model = torch.nn.Linear(2, 2)
+    manager = managers.FSDPCheckpointManager.__new__(managers.FSDPCheckpointManager)
+    manager.model, manager.optimizer, manager.lr_scheduler = model, torch.optim.AdamW(model.parameters()), None
+    manager.rank, manager.world_size = 1, 2  # rank 0 writes more, of no concern to us but for fsdp_config.json
+    manager.checkpoint_save_contents = ["model", "optimizer", "extra"]
+    manager.checkpoint_config, manager.previous_saved_paths = None, []
+    monkeypatch.setattr(torch.distributed, "barrier", lambda: None)
+    manager.save_checkpoint(str(tmp_path / "actor"), global_step=2)
+    written = {f"actor/{path.name}" for path in (tmp_path / "actor").iterdir()}
+    assert written == {name for name in state.shards(2) if name.endswith("_rank_1.pt")} and len(written) == 3
+    (shard,) = [m for name in written if (m := export.SHARD.fullmatch(name.removeprefix("actor/")))]
+    assert shard.groups() == ("2", "1")
+    source = inspect.getsource(managers.FSDPCheckpointManager.save_checkpoint)
+    assert '"fsdp_config.json"' in source and "world_size=self.world_size" in source
+
+
+def test_verl_resumes_from_the_checkpoint_that_choose_names(tmp_path: Path) -> None:
+    from verl.trainer.ppo.v1 import PPOTrainerSync
+    from verl.utils.checkpoint.checkpoint_manager import find_latest_ckpt_path
+
+    from fr3e.engine.verl import state
+    from fr3e.files import write_json
+
+    for update in (2, 4):
+        folder = state.folder_of(tmp_path, update)
+        (folder / "actor").mkdir(parents=True)
+        for name in state.shards(1):
+            (folder / name).write_bytes(b"weights")
+        write_json(folder / "actor" / "fsdp_config.json", {"world_size": 1})
+        state.save(tmp_path, state.RunState(update=update))
+        if update == 2:
+            state.seal(tmp_path, update, "this run", 1, 1.0)
+    (tmp_path / state.TRACKER).write_text("4")  # verl's own word, of a checkpoint that was cut off
+    assert state.choose(tmp_path, 1) == 2
+    assert find_latest_ckpt_path(str(tmp_path)) == str(state.folder_of(tmp_path, 2))
+    source = inspect.getsource(PPOTrainerSync._save_checkpoint)
+    for name in ('f"global_step_{self.global_steps}"', 'local_global_step_folder, "actor"', f'"{state.TRACKER}"'):
+        assert name in source, f"verl no longer writes {name}"
 
 
 def test_a_changed_signature_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
