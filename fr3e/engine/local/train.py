@@ -5,8 +5,6 @@ One update reads as the paper does: sample in rounds and explore (sections 4.1, 
 keyed by name, so no random state has to be saved.
 """
 
-import hashlib
-import json
 import signal
 import time
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from fr3e.algorithm.advantage import advantages
 from fr3e.algorithm.diagnostics import update_metrics
 from fr3e.algorithm.filtering import Selection, full, select, trainable
 from fr3e.config.scenario import RunConfig
+from fr3e.engine.identity import identity, made_from
 from fr3e.engine.local import checkpoint
 from fr3e.engine.local.batching import BatchingGenerator
 from fr3e.engine.local.checkpoint import Progress
@@ -39,7 +38,6 @@ from fr3e.exploration.records import Exploration, Ids, Prompt, StateGroup
 from fr3e.files import sha256, write_json
 from fr3e.grading import Verdict, grade_async
 from fr3e.progress import log, track
-from fr3e.provenance import fingerprint
 from fr3e.provenance.manifest import hardware
 
 PREEMPTED = 75
@@ -57,9 +55,9 @@ def train(run: RunConfig, out: Path) -> None:
     trainer = Trainer(run)
     with checkpoint.locked(folder), termination() as stopping:
         (out / "trained.json").unlink(missing_ok=True)
-        identity = run_identity(run)
-        progress = checkpoint.restore(folder, identity, trainer.module, trainer.optimiser)
-        clock = Clock(out / "attempts.json", identity, progress.update)
+        made_by = run_identity(run)
+        progress = checkpoint.restore(folder, made_by, trainer.module, trainer.optimiser)
+        clock = Clock(out / "attempts.json", made_by, progress.update)
         journal = Journal(out, progress)
         saved = progress.update
         try:
@@ -70,13 +68,13 @@ def train(run: RunConfig, out: Path) -> None:
                 journal.add(row | {"seconds": clock.seconds()}, trajectories)
                 _report(row)
                 if number % run.training.checkpoint.every == 0 or number == updates:
-                    trainer.save(folder, identity, progress)
+                    trainer.save(folder, made_by, progress)
                     saved = number
                 if stopping.is_set and number < updates:
                     raise Stopped
         except Stopped:
             if saved != progress.update:
-                trainer.save(folder, identity, progress)
+                trainer.save(folder, made_by, progress)
             log.info("stopped by SIGTERM after update %d; start the same command again to go on", progress.update)
             raise SystemExit(PREEMPTED) from None
         write_json(out / "trained.json", _trained(trainer, out, progress, clock))
@@ -85,20 +83,7 @@ def train(run: RunConfig, out: Path) -> None:
 def run_identity(run: RunConfig) -> str:
     """What a checkpoint must share with a run to be resumed: settings, seed, base model, data and code, as a hash."""
     settings = run.training.model_dump(mode="json", exclude={"checkpoint", "verl", "engine"})
-    files = [Path(run.data), *(Path(path) for _, path in sorted(run.benchmarks.items()))]
-    parts = sorted(path for path in Path(run.base).iterdir() if path.suffix in {".safetensors", ".json", ".txt"})
-    parts = [path for path in parts if not path.name.startswith("manifest.json")]  # when and where it was made
-    content = {
-        "settings": settings,
-        "seed": run.seed,
-        "model": run.model.model_dump(mode="json", exclude={"base"}),
-        "benchmarks": sorted(run.benchmarks),
-        "files": [sha256(path) for path in files],
-        "base": {path.name: sha256(path) for path in parts},
-        "code": fingerprint.code("train-local"),
-        "torch": torch.__version__,
-    }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return identity(made_from(run, "train-local", settings, ("torch",)))
 
 
 class Stopped(Exception):
