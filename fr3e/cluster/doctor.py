@@ -1,143 +1,22 @@
 """`fr3e doctor`: is this machine or cluster ready? Each fault is printed with its remedy."""
 
-import importlib.metadata
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from fr3e.config import load_scenario, resolve_run, run_ids
+from fr3e.cluster.environments import gpu, python_environment, verl_environment
+from fr3e.cluster.finding import Finding, command, runs_of
+from fr3e.cluster.plan import shape_of
+from fr3e.cluster.slurm import slurm
+from fr3e.config import load_scenario
 from fr3e.config.scenario import HubModel, Scenario
 from fr3e.errors import UserError
-from fr3e.files import read_yaml
 
-SITE = Path("config/site.yaml")
-FREE_GIB = {"local": 5.0, "verl": 500.0}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One check: `ok` is None where it does not apply."""
-
-    name: str
-    ok: bool | None
-    found: str
-    remedy: str = ""
-
-
-def _command(*words: str) -> str | None:
-    try:
-        return subprocess.run(words, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _site() -> dict[str, str]:
-    return (read_yaml(SITE) or {}) if SITE.is_file() else {}
-
-
-def python_environment(_: Scenario) -> Finding:
-    """Python and the packages of the default environment, against its constraints file."""
-    if not (3, 11) <= sys.version_info[:2] <= (3, 12):
-        return Finding("python", False, sys.version.split()[0], "use Python 3.11 or 3.12: make PYTHON=python3.11 ...")
-    path = Path("constraints/default.txt")
-    pins = (
-        dict(line.strip().split("==") for line in path.read_text(encoding="utf-8").splitlines() if "==" in line)
-        if path.is_file()
-        else {}
-    )
-    off = []
-    for package in ("torch", "transformers", "snakemake", "dvc", "math-verify", "pandas", "scipy"):
-        try:
-            version = importlib.metadata.version(package).split("+")[0]
-        except importlib.metadata.PackageNotFoundError:
-            version = "absent"
-        if package in pins and version != pins[package]:
-            off.append(f"{package} {version} instead of {pins[package]}")
-    return Finding(
-        "python",
-        not off,
-        "; ".join(off) or f"{sys.version.split()[0]}, packages as pinned",
-        "make the environment anew: rm -r .venv && make test",
-    )
-
-
-def verl_environment(scenario: Scenario) -> Finding:
-    """The second environment, where a stage needs it."""
-    if not _uses(scenario, "verl") and scenario.evaluation.engine != "vllm":
-        return Finding("verl environment", None, "not needed by this scenario")
-    python = _site().get("verl_python")
-    if not python:
-        return Finding(
-            "verl environment",
-            False,
-            f"{SITE} names no verl_python",
-            "make the environment (docs/cluster.md; workflow/scripts/install_verl_env.sh for the CPU set) and name its python in config/site.yaml",
-        )
-    versions = _command(
-        python, "-c", "import importlib.metadata as m; print('verl', m.version('verl'), 'ray', m.version('ray'))"
-    )
-    return Finding(
-        "verl environment",
-        versions is not None,
-        versions or f"{python} does not run or has no verl",
-        "make the environment anew (docs/cluster.md)",
-    )
-
-
-def gpu(scenario: Scenario) -> Finding:
-    """GPUs and driver of this machine; on a cluster the login node may have none."""
-    found = _command("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
-    if not _uses(scenario, "verl"):
-        return Finding("GPUs", None, "not needed by this scenario")
-    if found:
-        return Finding("GPUs", True, "; ".join(found.splitlines()))
-    on_cluster = shutil.which("sbatch") is not None
-    return Finding(
-        "GPUs",
-        None if on_cluster else False,
-        "none on this machine" + (", compute nodes may have them" if on_cluster else ""),
-        "use a machine with NVIDIA GPUs and driver, or config/demo.yaml",
-    )
-
-
-def slurm(scenario: Scenario) -> Finding:
-    """Slurm answers, and the partitions of the site file exist."""
-    if shutil.which("sbatch") is None:
-        return Finding("Slurm", None, "no sbatch here; runs are local")
-    partitions = _command("sinfo", "-h", "-o", "%R")
-    if partitions is None:
-        needed = _uses(scenario, "verl")
-        return Finding(
-            "Slurm", False if needed else None, "sinfo does not answer", "ask your administrator, or check SLURM_CONF"
-        )
-    there, site = set(partitions.split()), _site()
-    wanted = {site.get("cpu_partition", "cpu"), site.get("gpu_partition", "gpu")}
-    if missing := sorted(wanted - there):
-        return Finding(
-            "Slurm",
-            False,
-            f"no partition {', '.join(missing)}; there are {', '.join(sorted(there))}",
-            "name yours in config/site.yaml (cpu_partition, gpu_partition)",
-        )
-    age = next(
-        (line for line in (_command("scontrol", "show", "config") or "").splitlines() if line.startswith("MinJobAge")),
-        "",
-    )
-    seconds = int("".join(c for c in age.split("=")[-1] if c.isdigit()) or 0)
-    if seconds < 120:
-        return Finding(
-            "Slurm",
-            False,
-            f"MinJobAge is {seconds} s",
-            "finished jobs vanish from squeue before they are seen: ask for MinJobAge >= 120, or lower slurm-init-seconds-before-status-checks to a third of it",
-        )
-    return Finding("Slurm", True, f"partitions {', '.join(sorted(there))}, MinJobAge {seconds} s")
+OTHER_GIB = 5.0
+"""Generations, verdicts, logs and pages of a scenario, and the checkpoints of models as small as the demo's."""
 
 
 def shared_folder(_: Scenario) -> Finding:
@@ -157,16 +36,35 @@ def shared_folder(_: Scenario) -> Finding:
             f"results/: {error.strerror}",
             "work in a folder that you may write to and that every node sees, with locks (flock) switched on",
         )
-    kind = (_command("stat", "-f", "-c", "%T", ".") or "unknown").strip()
+    kind = (command("stat", "-f", "-c", "%T", ".") or "unknown").strip()
     return Finding("file system", True, f"{kind}: writes, locks and renames")
 
 
+def needed_gib(scenario: Scenario) -> float:
+    """GiB that the scenario's runs still have to write: checkpoints kept, one more while it is saved, models, base models."""
+    from fr3e.engine.verl.memory import BF16, FP32, GIB, checkpoint_bytes, parameters
+
+    results, size = Path("results", scenario.scenario), 0.0
+    bases: dict[str, int] = {}
+    for run in runs_of(scenario, "verl"):
+        count = parameters(shape_of(run))
+        if not (results / "base" / run.model_name / "manifest.json").is_file():
+            bases[run.model_name] = count * BF16
+        if not (results / "runs" / run.run / "trained.json").is_file():
+            exported = count * (BF16 if run.training.verl.dtype == "bfloat16" else FP32)
+            size += (run.training.checkpoint.keep + 1) * checkpoint_bytes(count) + exported
+    return OTHER_GIB + (size + sum(bases.values())) / GIB
+
+
 def disk(scenario: Scenario) -> Finding:
-    """Free space for checkpoints and generations."""
-    need = FREE_GIB["verl" if _uses(scenario, "verl") else "local"]
-    free = shutil.disk_usage(".").free / 2**30
+    """Free space where results go, for what the runs still have to write."""
+    need = needed_gib(scenario)
+    free = shutil.disk_usage("results" if Path("results").is_dir() else ".").free / 2**30
     return Finding(
-        "disk", free >= need, f"{free:.0f} GiB free, about {need:.0f} needed", "free space, or lower checkpoint.keep"
+        "disk",
+        free >= need,
+        f"{free:.0f} GiB free, about {need:.0f} needed",
+        "free space, make results/ a link to a larger disk, or lower train.checkpoint.keep",
     )
 
 
@@ -208,7 +106,7 @@ def models(scenario: Scenario) -> Finding:
 
 def ports(scenario: Scenario) -> Finding:
     """Loopback ports can be opened; Ray and vLLM need them."""
-    if not _uses(scenario, "verl"):
+    if not runs_of(scenario, "verl"):
         return Finding("ports", None, "not needed by this scenario")
     try:
         with socket.socket() as listener:
@@ -232,10 +130,6 @@ def _hub_answers() -> bool:
             return True
     except OSError:
         return False
-
-
-def _uses(scenario: Scenario, engine: str) -> bool:
-    return any(resolve_run(scenario, *key).training.engine == engine for key in run_ids(scenario).values())
 
 
 CHECKS: tuple[Callable[[Scenario], Finding], ...] = (

@@ -134,7 +134,7 @@ def _memory(run: RunConfig) -> dict[str, str]:
         return {"GiB train": "-", "GiB generate": "-"}
     from fr3e.engine.verl.memory import memory_per_gpu
 
-    estimate = memory_per_gpu(run, _shape(run))
+    estimate = memory_per_gpu(run, shape_of(run))
     mark = "" if estimate["fits"] else "!"
     return {
         "GiB train": f"{estimate['peak_training']:.0f}{mark}",
@@ -142,7 +142,7 @@ def _memory(run: RunConfig) -> dict[str, str]:
     }
 
 
-def _shape(run: RunConfig) -> dict[str, int | bool]:
+def shape_of(run: RunConfig) -> dict[str, int | bool]:
     """Numbers of the base model's config.json: from its folder where there is one, else from the table of known models."""
     from fr3e.engine.verl.memory import QWEN25
 

@@ -1,12 +1,14 @@
 """The doctor runs here and names remedies."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fr3e.cluster import doctor as module
-from fr3e.cluster.doctor import CHECKS, doctor
+from fr3e.cluster.doctor import CHECKS, OTHER_GIB, doctor, needed_gib
 from fr3e.config import load_scenario
+from fr3e.engine.verl.memory import QWEN25, parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,8 +41,23 @@ def test_a_missing_pin_fails_with_its_remedy(
     assert "remedy: make the environment anew" in printed
 
 
-def test_paper_scenario_needs_the_second_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "SITE", tmp_path / "absent.yaml")
-    finding = module.verl_environment(load_scenario("config/paper.yaml"))
-    assert finding.ok is False
-    assert "install_verl_env.sh" in finding.remedy
+def test_disk_is_that_of_the_runs_still_to_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    scenario = load_scenario("config/paper.yaml")
+    assert needed_gib(load_scenario("config/demo.yaml")) == OTHER_GIB
+    # Four runs of 7B and two of 32B: 2 checkpoints and one being saved, 12 bytes a parameter, and a model of 2 bytes; a
+    # base model of 2 bytes for each of the three.
+    seven, large = parameters(QWEN25["Qwen/Qwen2.5-7B"]), parameters(QWEN25["Qwen/Qwen2.5-32B"])
+    runs = (3 * 12 + 2) * (4 * seven + 2 * large)
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    monkeypatch.chdir(tmp_path)
+    assert needed_gib(scenario) == pytest.approx(OTHER_GIB + (runs + 2 * (2 * seven + large)) / 2**30)
+    for name in ("runs/qwen2.5-32b-fr3e-s0/trained.json", "base/qwen2.5-32b/manifest.json"):
+        path = tmp_path / "results/paper" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("{}", encoding="utf-8")
+    less = (3 * 12 + 2) * large + 2 * large
+    assert needed_gib(scenario) == pytest.approx(OTHER_GIB + (runs + 2 * (2 * seven + large) - less) / 2**30)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=600 * 2**30))
+    finding = module.disk(scenario)
+    assert finding.ok is False and finding.found.startswith("600 GiB free, about 22")
+    assert "checkpoint.keep" in finding.remedy

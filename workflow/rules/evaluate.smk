@@ -55,6 +55,7 @@ rule grade:
         **ACCOUNT,
         mem_mb=stage_resource("grade", "mem_mb", 4000),
         runtime=stage_resource("grade", "runtime", 30),
+        slurm_partition=partition(False),
     params:
         code=code("grade"),
         benchmark=lambda w: f"{DATA}/benchmarks/{w.benchmark}.parquet",
@@ -82,6 +83,7 @@ rule score:
         "grade-{tag}"
     resources:
         **ACCOUNT,
+        slurm_partition=partition(False),
     params:
         code=code("score"),
         verdicts=lambda w, input: " ".join(

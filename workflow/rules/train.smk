@@ -65,6 +65,7 @@ rule base_model:
         **ACCOUNT,
         mem_mb=stage_resource("base", "mem_mb", 4000),
         runtime=stage_resource("base", "runtime", 30),
+        slurm_partition=partition(False),
     params:
         code=code("base"),
         software=software(),
@@ -133,6 +134,7 @@ rule export:
         **ACCOUNT,
         mem_mb=stage_resource("export", "mem_mb", 4000),
         runtime=stage_resource("export", "runtime", 30),
+        slurm_partition=partition(False),
     params:
         code=code(f"export-{ENGINE}"),
         command=TRAIN_COMMAND,

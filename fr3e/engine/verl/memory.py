@@ -59,6 +59,11 @@ def parameters(shape: dict[str, Any]) -> int:
     return layers * layer + heads * shape["vocab_size"] * hidden + hidden
 
 
+def checkpoint_bytes(count: int) -> int:
+    """Bytes of one checkpoint over all ranks: the float32 weights of `count` parameters and AdamW's two moments of each."""
+    return 3 * FP32 * count
+
+
 def memory_per_gpu(run: RunConfig, model_params: dict[str, Any], gpu_gib: float = 80.0) -> dict[str, Any]:
     """Estimate in GiB per GPU. `model_params` holds the numbers of the model's config.json; `gpu_gib` is the GPU's memory.
 
