@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -194,3 +196,21 @@ def test_code_edited_while_jobs_wait_is_refused_and_the_next_command_goes_on(pro
     project.snakemake("--", scores)
     assert "EDITED" in (project.folder / "fr3e/evaluation/score.py").read_text(encoding="utf-8")
     assert project.due().get("score", 0) == 2, "the other two models' scores are of the old code, this one's is not"
+
+
+def test_only_a_jobs_own_snakemake_inherits_a_snapshot(tmp_path: Path) -> None:
+    """A command takes configuration and code as they are when it is given, whatever the shell it is given in was left with."""
+    project = Checkout.make(tmp_path / "project")
+    of_another = {"FR3E_CONFIG_SNAPSHOT": "/nowhere/config.json", "FR3E_CODE_SNAPSHOT": "/nowhere/code.json"}
+    command = [sys.executable, "-m", "snakemake", "-n", "--quiet", "all", "--configfile", TINY, "--cores", "1"]
+    done = subprocess.run(
+        [*command, "--", "results/tiny/plans/report.yaml"],
+        cwd=project.folder,
+        env=project.environment | of_another,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    snapshots = sorted(path.name.split("-")[0] for path in (project.folder / ".snakemake/fr3e").iterdir())
+    assert snapshots == ["code", "config"]
