@@ -19,7 +19,7 @@ from fr3e.data.schema import DROPPED, TRAIN, content_sha256, write_parquet
 from fr3e.data.sources import load_sources, locate
 from fr3e.data.tokens import load_tokenizer, prompt_lengths
 from fr3e.errors import UserError
-from fr3e.evaluation.prompts import CHAT_MARKUP
+from fr3e.evaluation.prompts import TEMPLATED
 from fr3e.files import replacing_all, write_json
 from fr3e.progress import log
 
@@ -87,7 +87,7 @@ def _filter_alone(rows: list[Row], mix: Mix) -> None:
             row.drop("level", f"level {row.record.level} is not among {levels}")
         elif row.record.gold is None:
             row.drop("gold", row.record.problem)
-        elif CHAT_MARKUP.search(row.record.question):
+        elif TEMPLATED.search(row.record.question):
             row.drop("markup", FILTERS["markup"])
 
 

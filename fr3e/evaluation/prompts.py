@@ -19,10 +19,12 @@ from typing import Any
 from fr3e.errors import UserError
 
 SLOT = "{question}"
-# Marks that only a rendered chat template holds; a question with one of them would be templated twice.
-CHAT_MARKUP = re.compile(
+# What only a rendered template holds: chat markup, or the instruction of a plain one. A question with it would be
+# templated, or instructed, twice.
+TEMPLATED = re.compile(
     r"<\|(?:im_start|im_end|start_header_id|end_header_id|eot_id|user|assistant|system|end)\|>"
     r"|<｜(?:User|Assistant)｜>|</?start_of_turn>|<end_of_turn>|\[/?INST\]|<</?SYS>>"
+    r"|(?:Let['’]s think|Please reason) step by step|answer (?:with)?in \\boxed\{\s*\}"
 )
 SPECIAL_IN_TEMPLATE = re.compile(r"<\|[a-zA-Z_]+\|>")
 # Tokens with which a chat model closes its turn or its text; they count only where the tokenizer has them as one token.
@@ -47,11 +49,11 @@ def template_text(template: str) -> str:
 
 
 def check_question(question: str) -> None:
-    """Refuse (`UserError`) a question that already holds chat markup: it would be put through a template twice."""
-    found = CHAT_MARKUP.search(question)
+    """Refuse (`UserError`) a question that already holds a template's markup or instruction: it would hold it twice."""
+    found = TEMPLATED.search(question)
     if found:
         raise UserError(
-            f"question {question[:60]!r}: already holds chat markup {found.group()!r} at character {found.start()}; "
+            f"question {question[:60]!r}: already holds a template's {found.group()!r} at character {found.start()}; "
             "give the bare question, the template is applied here"
         )
 
@@ -70,7 +72,7 @@ def render(template: str, question: str, tokenizer: Any) -> tuple[str, list[int]
     special tokens of the template the text is encoded as one piece with the tokenizer's added tokens switched off, so
     for ordinary questions the ids equal those of encoding the whole text at once. No token is added in front.
 
-    Raises `UserError` for an unknown template, a question with chat markup, a tokenizer that lacks one of the
+    Raises `UserError` for an unknown template, a question with a template's text, a tokenizer that lacks one of the
     template's special tokens, or a tokenizer without the `tokenizers` back end.
     """
     text = render_text(template, question)

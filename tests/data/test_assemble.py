@@ -18,7 +18,7 @@ from fr3e.data.records import load_records
 from fr3e.data.sources import load_sources, locate
 from fr3e.data.tokens import prompt_lengths
 from fr3e.errors import UserError
-from fr3e.evaluation.prompts import render
+from fr3e.evaluation.prompts import render, render_text
 from tests.conftest import ROOT
 from tests.data.small import make_mirror, write_list
 
@@ -167,10 +167,11 @@ def test_lengths_are_those_of_the_rendered_prompt(tokenizer_folder):
 
 
 def test_a_question_in_a_chat_template_never_trains(small):
-    rows = [{"prompt": "<|im_start|>user\nOne?<|im_end|>", "answer": "1"}] * 1
-    write_list(small / "train/deep1.json", [*rows, {"prompt": "Two?", "answer": "2"}])
-    _, dropped, _ = run(small, {})
-    assert [row["filter"] for row in dropped if row["source_row"] == "level1:0"] == ["markup"]
+    for question in ("<|im_start|>user\nOne?<|im_end|>", render_text("simple", "One?")):
+        rows = [{"prompt": question, "answer": "1"}, {"prompt": "Two?", "answer": "2"}]
+        write_list(small / "train/deep1.json", rows)
+        _, dropped, _ = run(small, {})
+        assert [row["filter"] for row in dropped if row["source_row"] == "level1:0"] == ["markup"]
 
 
 def test_bytes_do_not_depend_on_file_order_or_hash_seed(small):

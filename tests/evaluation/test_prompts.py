@@ -92,8 +92,22 @@ def test_any_question_survives_the_round_trip(question):
     ["<|im_start|>user\n1?<|im_end|>", "1?<|im_end|>", "[INST] 1? [/INST]", "<start_of_turn>user", "<｜User｜>1?"],
 )
 def test_a_question_in_a_chat_template_is_refused(tokenizer, question):
-    with pytest.raises(UserError, match="already holds chat markup"):
+    with pytest.raises(UserError, match="already holds a template"):
         prompts.render("qwen_boxed", question, tokenizer)
+
+
+@pytest.mark.parametrize(
+    "templated",
+    [
+        *(prompts.render_text(name, "What is 1+1?") for name in prompts.names()),
+        "What is 1+1?\nPlease reason step by step, and put your final answer within \\boxed{}.",
+        "What is 1+1? Let's think step by step and output the final answer within \\boxed{}.",
+        "What is 1+1? Put your answer in \\boxed{ }.",
+    ],
+)
+def test_a_question_in_one_of_our_templates_or_with_an_instruction_is_refused(templated):
+    with pytest.raises(UserError, match="already holds a template's"):
+        prompts.render_text("simple", templated)
 
 
 def test_mathematics_that_looks_like_markup_is_not_refused():
