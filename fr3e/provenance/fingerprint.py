@@ -80,10 +80,21 @@ def _bare(tree: ast.AST) -> ast.AST:
     return tree
 
 
+def _dump(node: Any) -> str:
+    """A syntax tree as text, without positions and empty fields: Python versions differ in the fields that may be empty."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_dump, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = ((name, getattr(node, name, None)) for name in node._fields)
+    filled = (f"{name}={_dump(value)}" for name, value in fields if value is not None and value != [])
+    return f"{type(node).__name__}({', '.join(filled)})"
+
+
 @functools.cache
 def _parsed(path: Path) -> tuple[ast.AST, str]:
     tree = _bare(ast.parse(path.read_text(encoding="utf-8")))
-    return tree, ast.dump(tree, include_attributes=False)
+    return tree, _dump(tree)
 
 
 @functools.cache

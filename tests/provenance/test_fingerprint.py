@@ -1,5 +1,6 @@
 """Fingerprints change with what a stage calls, and with nothing else."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,21 @@ def test_what_counts(package: Path, name: str, old: str, new: str, changes: bool
     before = code(package)
     rewrite(package, name, old, new)
     assert (code(package) != before) == changes
+
+
+def test_a_field_that_another_python_adds_does_not_count_while_it_is_empty() -> None:
+    source = "def f(x, *, y=None):\n    return {**x}, y, -1.5, 'é', None\n"
+    before = fingerprint._dump(ast.parse(source))
+    assert before != fingerprint._dump(ast.parse(source.replace("None\n", "0\n")))
+    for empty in ([], None):
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            node._fields = (*node._fields, "later")
+            node.later = empty
+        assert fingerprint._dump(tree) == before
+    tree = ast.parse(source)
+    tree._fields, tree.later = (*tree._fields, "later"), [ast.Name("T", ast.Load())]
+    assert fingerprint._dump(tree) != before
 
 
 def test_the_grader_is_no_part_of_training_or_sampling() -> None:
