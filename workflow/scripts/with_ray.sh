@@ -82,8 +82,11 @@ trap 'exit 143' TERM
 trap 'exit 130' INT
 
 start() { # start NODE ARGUMENTS of `ray start`
-  local node=$1; shift
-  FR3E_RAY_JOB=$job srun --overlap -N1 -n1 -w "$node" ${gpus:+--gpus-per-node="$gpus"} --export=ALL \
+  local node=$1 cpus; shift
+  # Since Slurm 22.11 a step does not inherit the job's CPUs per task: unnamed, Ray and vLLM would share one core.
+  cpus=$(scontrol show job -o "$job" | sed -n 's/.* CPUs\/Task=\([0-9][0-9]*\).*/\1/p')
+  FR3E_RAY_JOB=$job srun --overlap -N1 -n1 -w "$node" ${cpus:+-c "$cpus"} --cpu-bind=none \
+    ${gpus:+--gpus-per-node="$gpus"} --export=ALL \
     "${ray[@]}" start --block --num-gpus="$gpus" --temp-dir="$scratch" --disable-usage-stats "$@" >&2 &
   pids+=($!)
 }
