@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make the verl environment: install_verl_env.sh FOLDER. Nothing is done twice; everything comes from the package index.
-# PYTHON names the interpreter (3.11 or 3.12). The GPU set is docs/verl.md's affair; this is the CPU set of the tests.
+# PYTHON names the interpreter (3.11 or 3.12). This is the CPU set of the tests; install_verl_gpu_env.sh makes the GPU set.
 set -euo pipefail
 folder=${1:?usage: install_verl_env.sh FOLDER}
 root=$(cd "$(dirname "$0")/../.." && pwd)
