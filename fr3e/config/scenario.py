@@ -187,12 +187,13 @@ class ReportConfig(Section):
 
 
 class StageResources(Section):
-    """What a stage asks of a cluster."""
+    """What a job of a stage asks of a cluster. Nodes and GPUs come from train.verl and evaluation.tensor_parallel.
+
+    The grading of a model's benchmarks is one group of jobs side by side: Snakemake asks for the sum of theirs.
+    """
 
     cpus: int = Field(1, ge=1, description="CPU cores. [ours]")
     mem_mb: int = Field(4000, ge=100, description="Memory in MB. [ours]")
-    gpus: int = Field(0, ge=0, description="GPUs per node. [ours]")
-    nodes: int = Field(1, ge=1, description="Nodes. [ours]")
     runtime: int = Field(60, ge=1, description="Minutes. [ours]")
 
 

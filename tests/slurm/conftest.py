@@ -15,7 +15,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm.SlurmLab]:
     slurm.install()
     if reason := slurm.missing():
         pytest.skip(reason)
-    started = slurm.SlurmLab(tmp_path_factory.mktemp("slurm"))
+    started = slurm.SlurmLab(tmp_path_factory.mktemp("slurm"), gpu="accel", cpu="batch")
     try:
         started.up()
         yield started
@@ -24,6 +24,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm.SlurmLab]:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Checkout:
-    """A checkout of this tree."""
-    return Checkout.make(tmp_path / "project")
+def project(lab: slurm.SlurmLab, tmp_path: Path) -> Checkout:
+    """A checkout of this tree whose site file names the lab's partitions; neither has its default's name."""
+    checkout = Checkout.make(tmp_path / "project")
+    checkout.edit("config/site.yaml", "cpu_partition: cpu", f"cpu_partition: {lab.cpu}")
+    checkout.edit("config/site.yaml", "gpu_partition: gpu", f"gpu_partition: {lab.gpu}")
+    return checkout

@@ -64,10 +64,20 @@ def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
 
 
 class SlurmLab:
-    """Start with `up`, stop with `down`; commands run with `lab.environment`."""
+    """Start with `up`, stop with `down`; commands run with `lab.environment`. Its partitions are `gpu` and `cpu`."""
 
-    def __init__(self, folder: Path, nodes: int = 2, cpus: int = 16, gpus: int = 8, memory_mb: int = 200_000) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        nodes: int = 2,
+        cpus: int = 16,
+        gpus: int = 8,
+        memory_mb: int = 200_000,
+        gpu: str = "gpu",
+        cpu: str = "cpu",
+    ) -> None:
         self.folder, self.nodes, self.cpus, self.gpus, self.memory_mb = folder, nodes, cpus, gpus, memory_mb
+        self.gpu, self.cpu = gpu, cpu
         self.environment = dict(os.environ, SLURM_CONF=str(folder / "slurm.conf"))
         self.names = [f"n{index}" for index in range(1, nodes + 1)]
 
@@ -92,7 +102,9 @@ class SlurmLab:
 
     def idle(self) -> bool:
         """True when every node is idle."""
-        return self.run("sinfo", "-h", "-N", "-p", "gpu", "-t", "idle", "-o", "%N", check=False).split() == self.names
+        return (
+            self.run("sinfo", "-h", "-N", "-p", self.gpu, "-t", "idle", "-o", "%N", check=False).split() == self.names
+        )
 
     def down(self) -> None:
         """End the daemons by their own process ids, jobs first."""
@@ -131,7 +143,7 @@ class SlurmLab:
 
         def back() -> bool:
             self.run("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
-            state = self.run("sinfo", "-h", "-n", node, "-p", "gpu", "-o", "%T", check=False).strip()
+            state = self.run("sinfo", "-h", "-n", node, "-p", self.gpu, "-o", "%T", check=False).strip()
             return state in ("idle", "mixed", "allocated")
 
         wait_for(back, 60, f"{node} coming back")
@@ -208,8 +220,8 @@ class SlurmLab:
             f"SlurmctldLogFile={folder}/log/slurmctld.log",
             f"SlurmdLogFile={folder}/log/slurmd.%n.log",
             *nodes,
-            f"PartitionName=gpu Nodes={all_nodes} Default=YES MaxTime=2-00:00:00 DefaultTime=60 DefMemPerCPU=1000 State=UP",
-            f"PartitionName=cpu Nodes={all_nodes} MaxTime=1-00:00:00 DefaultTime=30 DefMemPerCPU=1000 State=UP",
+            f"PartitionName={self.gpu} Nodes={all_nodes} Default=YES MaxTime=2-00:00:00 DefaultTime=60 DefMemPerCPU=1000 State=UP",
+            f"PartitionName={self.cpu} Nodes={all_nodes} MaxTime=1-00:00:00 DefaultTime=30 DefMemPerCPU=1000 State=UP",
         ]
         (folder / "slurm.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
         SYSTEM.mkdir(exist_ok=True)

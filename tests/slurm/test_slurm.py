@@ -116,6 +116,9 @@ def test_whole_dag_through_drain_controller_restart_and_requeue(project: Checkou
     assert "nothing stale" in verified.stdout
     manifests = (project.folder / "results/tiny/runs").rglob("trained.json.provenance.json")
     assert all(str(read_json(path)["slurm_job"]).isdigit() for path in manifests), "the manifest names the Slurm job"
+    submitted = lab.run("squeue", "-h", "-t", "all", "-o", "%P %k").splitlines()
+    partitions = {line.split()[0] for line in submitted if "rule_" in line or "group_" in line}
+    assert partitions == {lab.cpu}, "every stage of this scenario runs where config/site.yaml says"
     frame = pd.read_csv(project.folder / "results/tiny/table1.csv")
     assert set(frame.loc[frame["quantity"] == "score", "status"]) == {"ok"}
     again = run(project, lab, "-n", "all")
@@ -247,7 +250,7 @@ def test_ray_over_two_nodes_is_taken_down_however_it_ends(
     options = [
         "--parsable",
         "-p",
-        "gpu",
+        lab.gpu,
         "--gres=gpu:4",
         "-N2",
         "--ntasks-per-node=1",

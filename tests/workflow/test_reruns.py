@@ -89,6 +89,8 @@ EDITS: dict[str, tuple[Callable[[Checkout], None], dict[str, int]]] = {
     ),
     "a changed pin": (append("constraints/default.txt", "another-package==1.0\n"), ALL_MODELS),
     "a remark in the pins": (append("constraints/default.txt", "# a remark\n"), {}),
+    "another account": (edit("config/site.yaml", 'account: ""', "account: grant7"), {}),
+    "another interpreter": (edit("workflow/rules/common.smk", 'FR3E = f"{sys', 'FR3E = f"env {sys'), {}),
     "one more seed": (
         edit(TINY, "seeds: [0]", "seeds: [0, 1]"),
         {"plan": 5, "train": 2, "export": 2, "sample": 2, "grade": 4, "score": 2} | PAGES,

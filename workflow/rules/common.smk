@@ -7,9 +7,12 @@ from pathlib import Path
 import yaml
 from snakemake.exceptions import WorkflowError
 
-from fr3e.config import load_scenario, resolve_run, run_ids
+from snakemake.settings.types import DeploymentMethod
+
+from fr3e.config import load_scenario, load_site, resolve_run, run_ids
 from fr3e.config.load import training as training_settings
 from fr3e.config.plans import eval_plan, report_plan
+from fr3e.config.site import check_gpus
 from fr3e.errors import UserError
 from fr3e.files import read_json, read_yaml, write_json
 from fr3e.provenance import fingerprint
@@ -51,17 +54,24 @@ CODE = checked(
 )
 RESULTS = f"results/{SCENARIO.scenario}"
 DATA = "data" if SCENARIO.data.kind == "real" else f"{RESULTS}/data"
-SITE = (
-    read_yaml("config/site.yaml") if Path("config/site.yaml").is_file() else {}
-) or {}
+SITE = checked(load_site)
 FR3E = f"{sys.executable} -m fr3e"
 # A stage's command: in an image it is the image's Python; the distributed engine and vLLM have an environment of their own.
-IMAGE, VERL_IMAGE = SITE.get("container") or None, SITE.get("verl_container") or None
+# Without --software-deployment-method apptainer (the Slurm profile has it) Snakemake would run it outside the image.
+IN_IMAGES = DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
+IMAGE = (SITE.container if IN_IMAGES else "") or None
+VERL_IMAGE = (SITE.verl_container if IN_IMAGES else "") or None
 STAGE = "python3 -m fr3e" if IMAGE else FR3E
-VERL = f"{SITE.get('verl_python') or sys.executable} -m fr3e"
+VERL = (
+    "python3 -m fr3e" if VERL_IMAGE else f"{SITE.verl_python or sys.executable} -m fr3e"
+)
 VLLM = SCENARIO.evaluation.engine == "vllm"
-
-ACCOUNT = {"slurm_account": SITE["account"]} if SITE.get("account") else {}
+# Apptainer's own variables reach Snakemake's calls of it and with_ray.sh's alike, in every job.
+if IMAGE or VERL_IMAGE:
+    bound = filter(None, os.environ.get("APPTAINER_BINDPATH", "").split(","))
+    os.environ["APPTAINER_BINDPATH"] = ",".join(dict.fromkeys([*bound, *SITE.bind]))
+if VERL_IMAGE:
+    os.environ["APPTAINER_NV"] = "1"
 
 METHOD_RUNS = run_ids(SCENARIO)
 ARM_RUNS = run_ids(
@@ -71,6 +81,9 @@ RUNS = METHOD_RUNS | ARM_RUNS
 RUN_CONFIGS = checked(
     lambda: {run: resolve_run(SCENARIO, *key) for run, key in RUNS.items()}
 )
+checked(lambda: check_gpus(SITE, SCENARIO, RUN_CONFIGS))
+ON_CUDA = any(run.training.verl.device == "cuda" for run in RUN_CONFIGS.values())
+VERL_PINS = "verl-gpu" if ON_CUDA else "verl"
 BASES = {f"base-{model}": model for model in SCENARIO.models}
 TAGS = [*BASES, *METHOD_RUNS]
 ARM_TAGS = [*TAGS, *(run for run in ARM_RUNS if run not in METHOD_RUNS)]
@@ -130,8 +143,18 @@ def stage_resource(stage, key, default):
     return getattr(resources, key) if resources else default
 
 
-def partition(gpu):
-    return SITE.get("gpu_partition", "gpu") if gpu else SITE.get("cpu_partition", "cpu")
+def slurm(gpus=0):
+    """What every job asks of this site's Slurm; `gpus` of one node may be a function of the wildcards."""
+    asked = {
+        "slurm_partition": SITE.gpu_partition if gpus else SITE.cpu_partition,
+        "slurm_account": SITE.account,
+        "qos": SITE.qos,
+    }
+    if callable(gpus):
+        asked["gres"] = lambda wildcards: SITE.gres(gpus(wildcards))
+    elif gpus:
+        asked["gres"] = SITE.gres(gpus)
+    return {key: value for key, value in asked.items() if value}
 
 
 def code(stage):
@@ -141,11 +164,6 @@ def code(stage):
 def software(environment="default"):
     """Fingerprint of the constraints file of an environment: a changed pin reruns what it may change."""
     return fingerprint.file(f"constraints/{environment}.txt")
-
-
-if IMAGE:
-
-    container: IMAGE
 
 
 rule plan:

@@ -24,15 +24,13 @@ rule sample:
         VERL_IMAGE if VLLM else IMAGE
     threads: stage_resource("sample", "cpus", 1)
     resources:
-        **ACCOUNT,
-        **({"gres": f"gpu:{SCENARIO.evaluation.tensor_parallel}"} if VLLM else {}),
+        **slurm(SCENARIO.evaluation.tensor_parallel if VLLM else 0),
         mem_mb=stage_resource("sample", "mem_mb", 4000),
         runtime=stage_resource("sample", "runtime", 60),
-        slurm_partition=partition(VLLM),
     params:
         code=code("sample"),
-        software=software("verl" if VLLM else "default"),
-        command=VERL if VLLM else STAGE,
+        software=software(VERL_PINS if VLLM else "default"),
+        command=lambda w, input: VERL if VLLM else STAGE,
     message:
         "Sampling {wildcards.tag} on every benchmark that is due"
     shell:
@@ -51,11 +49,13 @@ rule grade:
         f"{RESULTS}/benchmarks-of-rules/grade/{{tag}}/{{benchmark}}.tsv"
     group:
         "grade-{tag}"
+    container:
+        IMAGE
+    threads: stage_resource("grade", "cpus", SCENARIO.evaluation.grade_workers)
     resources:
-        **ACCOUNT,
+        **slurm(),
         mem_mb=stage_resource("grade", "mem_mb", 4000),
         runtime=stage_resource("grade", "runtime", 30),
-        slurm_partition=partition(False),
     params:
         code=code("grade"),
         benchmark=lambda w: f"{DATA}/benchmarks/{w.benchmark}.parquet",
@@ -81,9 +81,10 @@ rule score:
         f"{RESULTS}/benchmarks-of-rules/score/{{tag}}.tsv"
     group:
         "grade-{tag}"
+    container:
+        IMAGE
     resources:
-        **ACCOUNT,
-        slurm_partition=partition(False),
+        **slurm(),
     params:
         code=code("score"),
         verdicts=lambda w, input: " ".join(

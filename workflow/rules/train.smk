@@ -4,7 +4,6 @@ if len(ENGINE) > 1:
     raise WorkflowError("all runs of a scenario use one engine; set train.engine once")
 ENGINE = ENGINE.pop()
 ON_VERL = ENGINE == "verl"
-TRAIN_COMMAND = VERL if ON_VERL else STAGE
 
 
 def shape(run):
@@ -15,13 +14,10 @@ def shape(run):
 MANY_NODES = [run for run in RUNS if ON_VERL and shape(run).nodes > 1]
 ONE_NODE = [run for run in RUNS if run not in MANY_NODES]
 # Without `tasks`, gres alone asks for the GPUs of each node and starts the command once (docs/cluster.md).
-GPUS = {"gres": lambda w: f"gpu:{shape(w.run).gpus_per_node}"} if ON_VERL else {}
 TRAIN_RESOURCES = {
     "mem_mb": stage_resource("train", "mem_mb", 4000),
     "runtime": stage_resource("train", "runtime", 60),
-    "slurm_partition": partition(ON_VERL),
-    **GPUS,
-    **ACCOUNT,
+    **slurm((lambda w: shape(w.run).gpus_per_node) if ON_VERL else 0),
 }
 
 
@@ -31,19 +27,29 @@ def probe_files(wildcards):
     return list(RUN_CONFIGS[wildcards.run].benchmarks.values())
 
 
-def train_command(wildcards):
-    """The distributed engine starts Ray on every node of its allocation first."""
+def train_command(wildcards, input):
+    """The distributed engine starts Ray on every node of its allocation first.
+
+    Naming `input` makes it a derived parameter: another interpreter, image or scratch folder retrains nothing.
+    """
     if not ON_VERL:
         return f"{STAGE} train"
     image = f"--container {VERL_IMAGE} " if VERL_IMAGE else ""
     nodes, gpus = shape(wildcards.run).nodes, shape(wildcards.run).gpus_per_node
-    scratch = SITE.get("ray_scratch", "/tmp")
-    options = f"--nodes {nodes} --gpus {gpus} --scratch {scratch} {image}"
+    options = f"--nodes {nodes} --gpus {gpus} --scratch {SITE.ray_scratch} {image}"
     return f"workflow/scripts/with_ray.sh {options}-- {VERL} train"
 
 
+# A model of the hub is fetched where Snakemake runs: compute nodes often have no way out.
+HUB_MODELS = [
+    name for name, model in SCENARIO.models.items() if model.base.kind == "hub"
+]
+OWN_MODELS = [name for name in SCENARIO.models if name not in HUB_MODELS]
+
+
 def base_threads(wildcards):
-    return getattr(SCENARIO.models[wildcards.model].base, "threads", 1)
+    own = SCENARIO.models[wildcards.model].base.threads
+    return max(own, stage_resource("base", "cpus", 1))
 
 
 def train_threads(wildcards):
@@ -60,19 +66,39 @@ rule base_model:
         f"{RESULTS}/logs/base/{{model}}.log",
     benchmark:
         f"{RESULTS}/benchmarks-of-rules/base/{{model}}.tsv"
+    wildcard_constraints:
+        model="|".join(OWN_MODELS) or "none",
+    container:
+        IMAGE
     threads: base_threads
     resources:
-        **ACCOUNT,
+        **slurm(),
         mem_mb=stage_resource("base", "mem_mb", 4000),
         runtime=stage_resource("base", "runtime", 30),
-        slurm_partition=partition(False),
     params:
         code=code("base"),
         software=software(),
+        command=lambda w, input: STAGE,
     message:
         "Base model {wildcards.model}"
     shell:
-        "{STAGE} base --plan {input.plan} --out $(dirname {output}) 2> {log}"
+        "{params.command} base --plan {input.plan} --out $(dirname {output}) 2> {log}"
+
+
+use rule base_model as hub_model with:
+    wildcard_constraints:
+        model="|".join(HUB_MODELS) or "none",
+    container:
+        None
+    threads: 1
+    params:
+        code=code("base"),
+        software=software(),
+        command=lambda w, input: FR3E,
+
+
+localrules:
+    hub_model,
 
 
 rule train:
@@ -98,7 +124,7 @@ rule train:
         **TRAIN_RESOURCES,
     params:
         code=code(f"train-{ENGINE}"),
-        software=software("verl" if ON_VERL else "default"),
+        software=software(VERL_PINS if ON_VERL else "default"),
         command=train_command,
         stamp=f"--stamp {RESULTS}/data.json" if SCENARIO.data.kind == "real" else "",
     message:
@@ -130,14 +156,14 @@ rule export:
         f"{RESULTS}/benchmarks-of-rules/export/{{run}}.tsv"
     container:
         VERL_IMAGE if ON_VERL else IMAGE
+    threads: stage_resource("export", "cpus", 1)
     resources:
-        **ACCOUNT,
+        **slurm(),
         mem_mb=stage_resource("export", "mem_mb", 4000),
         runtime=stage_resource("export", "runtime", 30),
-        slurm_partition=partition(False),
     params:
         code=code(f"export-{ENGINE}"),
-        command=TRAIN_COMMAND,
+        command=lambda w, input: VERL if ON_VERL else STAGE,
     message:
         "Exporting the model of {wildcards.run}"
     shell:
