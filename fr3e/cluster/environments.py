@@ -37,7 +37,8 @@ print(json.dumps(found))
 """
 
 
-def _pins(path: Path) -> dict[str, str]:
+def pinned(path: Path) -> dict[str, str]:
+    """Package -> version of a constraints file; none where there is no such file."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return dict(line.split("#")[0].strip().split("==", 1) for line in lines if "==" in line.split("#")[0])
 
@@ -46,7 +47,7 @@ def python_environment(_: Scenario) -> Finding:
     """Python and the packages of the default environment, against its constraints file."""
     if not (3, 11) <= sys.version_info[:2] <= (3, 12):
         return Finding("python", False, sys.version.split()[0], "use Python 3.11 or 3.12: make PYTHON=python3.11 ...")
-    pins = _pins(Path("constraints/default.txt"))
+    pins = pinned(Path("constraints/default.txt"))
     off = []
     for package in ("torch", "transformers", "snakemake", "dvc", "math-verify", "pandas", "scipy"):
         try:
@@ -75,7 +76,7 @@ def verl_environment(scenario: Scenario) -> Finding:
         return Finding(name, False, f"{finding.SITE} names no verl_python", remedy)
     inside = ("apptainer", "exec", str(image), "python3") if image else (str(python),)
     cuda = _on_gpus(scenario)
-    pins = _pins(Path("constraints/verl-gpu.txt" if cuda else "constraints/verl.txt"))
+    pins = pinned(Path("constraints/verl-gpu.txt" if cuda else "constraints/verl.txt"))
     wanted = {package: pins[package] for package in (GPU_SET if cuda else CPU_SET) if package in pins}
     if not trained:
         wanted = {package: wanted[package] for package in ("vllm", "torch", "transformers") if package in wanted}

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from fr3e.cluster import finding
-from fr3e.cluster.environments import CPU_SET, DRIVER, GPU_SET, gpu, verl_environment
+from fr3e.cluster.environments import CPU_SET, DRIVER, GPU_SET, gpu, pinned, verl_environment
 from fr3e.config import load_scenario
 from fr3e.config.load import merge
 from fr3e.config.scenario import Scenario
 from fr3e.files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-SOUND = GPU_SET | {"cuda": "13.0", "plugin": True}
+GPU_PINS = {package: pinned(ROOT / "constraints/verl-gpu.txt")[package] for package in GPU_SET}
+SOUND = GPU_PINS | {"cuda": "13.0", "plugin": True}
 Fake = Callable[[str, str], Path]
 
 
@@ -49,7 +50,7 @@ def paper(**changes: Any) -> Scenario:
 def test_paper_scenario_needs_the_second_environment(fake: Fake) -> None:
     found = verl_environment(paper())
     assert found.ok is False
-    assert "install_verl_env.sh" in found.remedy
+    assert "install_verl_gpu_env.sh" in found.remedy
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_paper_scenario_needs_the_second_environment(fake: Fake) -> None:
         ({}, ""),
         ({"vllm": None}, "vllm absent instead of 0.24.0"),
         ({"flash-attn": None}, "flash-attn absent instead of 2.8.3"),
-        ({"TransferQueue": "0.1.9"}, "TransferQueue 0.1.9 instead of 0.1.11"),
+        ({"transferqueue": "0.1.9"}, "transferqueue 0.1.9 instead of 0.1.11"),
         ({"verl": "0.9.0", "torch": "2.13.0"}, "verl 0.9.0 instead of 0.9.1; torch 2.13.0 instead of 2.11.0"),
         ({"cuda": None}, "torch is built for the CPU alone"),
         ({"plugin": False}, "entry point verl.plugins is absent"),
@@ -69,7 +70,7 @@ def test_what_is_wrong_with_the_gpu_environment_is_named(fake: Fake, changes: di
     named(verl_python=fake("its-python", "a warning\n" + json.dumps(answer)))
     found = verl_environment(paper())
     assert found.ok is (not says)
-    assert says in found.found and "TransferQueue==0.1.11" in found.remedy
+    assert says in found.found and "install_verl_gpu_env.sh" in found.remedy
 
 
 @pytest.mark.parametrize("answer", ["", "not JSON"])
@@ -100,8 +101,8 @@ def test_the_question_is_answered_by_a_real_python(fake: Fake) -> None:
 
 def test_the_set_for_gpus_is_that_of_the_documents() -> None:
     text = (ROOT / "docs/verl.md").read_text(encoding="utf-8")
-    for package, version in GPU_SET.items():
-        assert re.search(rf"{package}\S*[ =]+{re.escape(version)}", text), package
+    for package, version in GPU_PINS.items():
+        assert re.search(rf"(?i){package}\S*[ =]+{re.escape(version)}", text), package
 
 
 def card(driver: str, count: int = 8) -> str:

@@ -59,7 +59,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
 def test_a_cluster_with_room_passes(check: Check) -> None:
     found = check()
     assert found.ok is True, found
-    assert found.found == "partitions cpu, gpu have room for 6 kinds of jobs, MinJobAge 300 s"
+    assert found.found == "partitions cpu, gpu have room for 5 kinds of jobs, MinJobAge 300 s"
     assert check(("node", "State=IDLE", "State=IDLE+CLOUD+POWERED_DOWN")).ok is True, (
         "a cloud starts its nodes for a job"
     )
@@ -73,7 +73,7 @@ def test_a_cluster_with_room_passes(check: Check) -> None:
         (("partition", "Name=gpu", "Name=h100"), "no partition gpu; there are cpu, h100", "config/site.yaml"),
         (("partition", "State=UP", "State=INACTIVE"), "partition gpu is INACTIVE", "administrator"),
         (("partition", "MaxTime=2-", "MaxTime=1-"), "train asks for 2880 minutes, partition gpu allows 1440", "train.runtime"),
-        (("partition", "MaxTime=2-00:00:00", "MaxTime=03:00:00"), "base asks for 240 minutes, partition cpu allows 180", "base"),
+        (("partition", "MaxTime=2-00:00:00", "MaxTime=03:00:00"), "export asks for 240 minutes, partition cpu allows 180", "export"),
         (("partition", "MaxNodes=UNLIMITED", "MaxNodes=2"), "train asks for 4 nodes, partition gpu allows 2", "train"),
         (("partition", "MaxMemPerNode=UNLIMITED", "MaxMemPerNode=500000"), "900000 MB a node, partition gpu allows", "train"),
         (("node", "State=IDLE", "State=IDLE+DRAIN"), "has 0 nodes in service of 6", "sinfo -R"),
@@ -82,7 +82,7 @@ def test_a_cluster_with_room_passes(check: Check) -> None:
         (("node", r"Gres=gpu:h100:8\(S:0-1\)", "Gres=(null)"), "sample needs 1 nodes with 1 GPUs", "tensor_parallel"),
         (("node", "RealMemory=2000000", "RealMemory=500000"), "nodes with 900000 MB each", "resources.train.mem_mb"),
         (("node", "CPUTot=128", "CPUTot=32"), "nodes with 64 cores each", "resources.train.cpus"),
-        (("node", "Partitions=cpu,gpu", "Partitions=gpu"), "base needs 1 nodes, partition cpu has 0", "sinfo -R"),
+        (("node", "Partitions=cpu,gpu", "Partitions=gpu"), "export needs 1 nodes, partition cpu has 0", "sinfo -R"),
         (("config", "300", "60"), "MinJobAge is 60 s", "MinJobAge >= 120"),
         (("partition", "(?s).*", ""), "no partition cpu; there are none", "config/site.yaml"),
         (("node", "(?s).*", "nothing of use"), "has 0 nodes in service of 0", "sinfo -R"),
@@ -121,7 +121,7 @@ def test_defaults_and_partitions_are_those_of_the_rules() -> None:
     }
     for stage in ("base_model", "export", "grade", "score"):
         rule = rules.split(f"rule {stage}:")[1].split("shell:")[0]
-        assert "slurm_partition=partition(False)" in rule, f"{stage} goes to the profile's partition, not the site's"
+        assert "**slurm()" in rule, f"{stage} goes to the profile's partition, not the site's"
 
 
 @pytest.mark.parametrize(
