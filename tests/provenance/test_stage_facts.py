@@ -68,12 +68,16 @@ def test_every_file_of_a_sharded_model_is_recorded(project: Path, monkeypatch: p
 def test_training_records_tokens_and_gpu_hours(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tiny_run(project)
     Path("run.yaml").write_text(yaml.safe_dump(run.model_dump(mode="json")), encoding="utf-8")
-    monkeypatch.setattr(
-        "fr3e.engine.train", lambda _, out: write_json(out / "trained.json", TRAINED | {"seconds": 1800.0})
-    )
+
+    def trained(_: object, out: Path) -> None:
+        write_json(out / "trained.json", TRAINED | {"seconds": 1800.0})
+        write_json(out / "dropped_prompts.json", {"dropped": [{"id": "t-1", "tokens": 99}]})
+
+    monkeypatch.setattr("fr3e.engine.train", trained)
     stages.train(run=Path("run.yaml"), out=Path("results/r"))
     facts = load(Path("results/r/trained.json"))["facts"]
     assert (facts["tokens"], facts["gpus"], facts["gpu_hours"], facts["seed"]) == (70, 8, 4.0, 0)
+    assert facts["dropped_prompts"] == 1
 
 
 def test_sampling_records_tokens_and_its_share_of_gpu_hours(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
