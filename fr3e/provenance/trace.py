@@ -1,5 +1,6 @@
 """From a table cell back to everything that made it: verdicts, generations, model, run, data, configuration, commit."""
 
+import difflib
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,9 @@ def trace(table: str, cell: str, results: Path) -> str:
     names = traced["model"] + "/" + traced["method"] + "/" + traced["benchmark"]
     rows = traced[names == cell]
     if rows.empty:
-        known = sorted(names)
-        some = f"{', '.join(known[:8])}{' ...' if len(known) > 8 else ''}"
+        near = ", ".join(difflib.get_close_matches(cell, list(names), n=8, cutoff=0)) or "none"
         raise UserError(
-            f"--cell {cell!r}: no such cell in {path}, expected <model>/<method>/<benchmark>; cells: {some}"
+            f"--cell {cell!r}: no such cell in {path}, expected <model>/<method>/<benchmark>; nearest cells: {near}"
         )
     row = rows.iloc[0]
     lines = [f"{path}: {cell} = {row['value']} [{row['low']}, {row['high']}]"]

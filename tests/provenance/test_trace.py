@@ -55,7 +55,7 @@ def test_a_difference_is_traced_to_the_files_of_both_methods(tmp_path: Path, mon
     for arm in ("fr3e", "grpo_pp"):
         assert f"  results/tiny/{arm}.parquet sha256" in chain
     assert chain.count("by grade (code ") == 2
-    with pytest.raises(UserError, match="cells: toy/fr3e-grpo_pp/chain, toy/fr3e/chain, toy/grpo_pp/chain"):
+    with pytest.raises(UserError, match="nearest cells: toy/fr3e/chain, toy/fr3e-grpo_pp/chain, toy/grpo_pp/chain"):
         trace("table1", "toy/fr3e", Path("results/tiny"))
 
 
