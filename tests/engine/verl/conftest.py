@@ -2,6 +2,12 @@
 
 import os
 from importlib import metadata
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.engine.verl.verl_runs import Materials
 
 try:
     metadata.version("verl")
@@ -14,3 +20,11 @@ else:
         from fr3e.engine.verl import cpu_platform
 
         cpu_platform.install()
+
+
+@pytest.fixture(scope="session")
+def materials(tmp_path_factory: pytest.TempPathFactory) -> "Materials":
+    """Base model and data that all runs of a session share."""
+    from tests.engine.verl.verl_runs import make_materials
+
+    return make_materials(tmp_path_factory.mktemp("verl"))

@@ -37,7 +37,6 @@ from tests.engine.verl.verl_runs import (
     Ended,
     Materials,
     batch,
-    make_materials,
     of_session,
     saved,
     small_run,
@@ -45,11 +44,6 @@ from tests.engine.verl.verl_runs import (
 
 pytestmark = [pytest.mark.verl, pytest.mark.slow, pytest.mark.timeout(1500)]
 LAST = 6
-
-
-@pytest.fixture(scope="session")
-def materials(tmp_path_factory: pytest.TempPathFactory) -> Materials:
-    return make_materials(tmp_path_factory.mktemp("verl"))
 
 
 @dataclass

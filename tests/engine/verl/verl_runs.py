@@ -4,9 +4,16 @@ by the command a user would type, watched from outside, and ended by a real faul
 
 import os
 import pickle
+import secrets
+import shutil
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -229,3 +236,41 @@ def batch(out: Path, update: int) -> dict[str, Any]:
     """What one update trained on, as the trainer kept it."""
     content: dict[str, Any] = pickle.loads((out / "batches" / f"{update}.pkl").read_bytes())
     return content
+
+
+@contextmanager
+def two_nodes(folder: Path) -> Iterator[dict[str, str]]:
+    """A Ray cluster of two raylets on this host, started as with_ray.sh starts them; variables of its address and token."""
+    scratch = tempfile.mkdtemp(prefix="ray")  # short: Ray's sockets lie below it
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    ours = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    common = ["--block", "--num-gpus=1", "--num-cpus=8", "--disable-usage-stats"]
+    head = ["--head", "--node-ip-address=127.0.0.1", f"--port={address.split(':')[1]}", f"--temp-dir={scratch}"]
+    started = []
+    try:
+        for name, options in (("head", [*head, "--include-dashboard=false"]), ("worker", [f"--address={address}"])):
+            with open(folder / f"{name}.log", "wb") as output:
+                command = [str(Path(sys.executable).with_name("ray")), "start", *common, *options]
+                started.append(
+                    subprocess.Popen(
+                        command, env=os.environ | ours, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                    )
+                )
+            limit = time.monotonic() + 120
+            while "will now block" not in (folder / f"{name}.log").read_text(errors="replace"):
+                assert time.monotonic() < limit and started[-1].poll() is None, (folder / f"{name}.log").read_text()
+                time.sleep(0.2)
+        yield ours | {"RAY_ADDRESS": address}
+    finally:
+        for process in reversed(started):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        for process in started:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        shutil.rmtree(scratch, ignore_errors=True)
