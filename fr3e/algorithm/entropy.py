@@ -59,7 +59,7 @@ def topk_entropy(logits: Tensor, k: int, temperature: float = 1.0, chunk_bytes: 
     k = min(k, logits.shape[1])
     result = logits.new_empty(logits.shape[0], dtype=_work_dtype(logits))
     with torch.no_grad():
-        for rows, shifted, buffer in _chunks(logits, temperature, chunk_bytes):
+        for rows, shifted, buffer in chunks(logits, temperature, chunk_bytes):
             total = torch.exp(shifted, out=buffer).sum(-1, keepdim=True)
             result[rows] = topk_entropy_from_logprobs(shifted.topk(k, dim=-1).values - total.log())
     _refuse_nan(result)
@@ -84,14 +84,19 @@ def _work_dtype(logits: Tensor) -> torch.dtype:
     return torch.float64 if logits.dtype == torch.float64 else torch.float32
 
 
-def _chunks(logits: Tensor, temperature: float, chunk_bytes: int | None) -> Iterator[tuple[slice, Tensor, Tensor]]:
+def default_chunk_bytes(device: torch.device) -> int:
+    """Bytes that a chunk may take on `device`."""
+    return CPU_CHUNK_BYTES if device.type == "cpu" else GPU_CHUNK_BYTES
+
+
+def chunks(logits: Tensor, temperature: float, chunk_bytes: int | None) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """For each range of rows: x = (logits - row maximum) / temperature, an empty buffer of the same shape.
 
     Both tensors are halves of one allocation that every chunk uses again.
     """
     count, vocabulary = logits.shape
     dtype = _work_dtype(logits)
-    chunk_bytes = chunk_bytes or (CPU_CHUNK_BYTES if logits.device.type == "cpu" else GPU_CHUNK_BYTES)
+    chunk_bytes = chunk_bytes or default_chunk_bytes(logits.device)
     size = max(1, min(count, chunk_bytes // (2 * max(vocabulary, 1) * dtype.itemsize)))
     halves = torch.empty((2, size, vocabulary), dtype=dtype, device=logits.device)
     for start in range(0, count, size):
@@ -113,7 +118,7 @@ def _forward(
     """(entropy [T], logprob [T], log Z [T]), with Z = sum exp(x) and x less its maximum: H = log Z - sum x exp(x) / Z."""
     dtype = _work_dtype(logits)
     entropy_T, logprob_T, norm_T = (torch.empty(logits.shape[0], dtype=dtype, device=logits.device) for _ in range(3))
-    for rows, shifted, buffer in _chunks(logits, temperature, chunk_bytes):
+    for rows, shifted, buffer in chunks(logits, temperature, chunk_bytes):
         chosen = shifted.gather(-1, token_ids[rows, None]).squeeze(-1)
         exponentials = torch.exp(shifted, out=buffer)
         total = exponentials.sum(-1)
@@ -155,7 +160,7 @@ class _Selected(torch.autograd.Function):
             return None, None, None, None
         logits, token_ids, entropy_T, norm_T = ctx.saved_tensors
         gradient = torch.empty_like(logits)
-        for rows, shifted, buffer in _chunks(logits, ctx.temperature, ctx.chunk_bytes):
+        for rows, shifted, buffer in chunks(logits, ctx.temperature, ctx.chunk_bytes):
             p = shifted.sub_(norm_T[rows, None]).exp_()
             if grad_entropy is None:
                 out = p.mul_(-grad_logprob[rows, None])

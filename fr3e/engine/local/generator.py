@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fr3e.algorithm.entropy import topk_entropy
 from fr3e.engine.local.decode import Decoder, PlainDecoder, TransformersDecoder
 from fr3e.engine.local.draws import stream_key, uniforms
 from fr3e.engine.local.model import Weights, is_fast, regroup, rotary_tables
@@ -188,10 +189,12 @@ def _fields(written: Written) -> tuple[Tensor | None, ...]:
 
 
 def topk_entropies(logits: Tensor, k: int, temperature: float) -> Tensor:
-    """Entropy [B] over the k likeliest tokens with the rest as one residual mass, at `temperature` (1 for greedy)."""
-    probabilities = torch.softmax(logits / (temperature or 1.0), -1).topk(min(k, logits.shape[1]), -1).values
-    rest = (1.0 - probabilities.sum(-1, keepdim=True)).clamp_min(0.0)
-    return torch.special.entr(torch.cat([probabilities, rest], -1)).sum(-1)
+    """Entropy [B] over the k likeliest tokens with the rest as one residual mass, at `temperature` (1 for greedy). NaN where
+    logits are not numbers: which prompt's they are is said where its completions are made."""
+    try:
+        return topk_entropy(logits, k, temperature or 1.0)
+    except FloatingPointError:
+        return logits.new_full(logits.shape[:1], torch.nan)
 
 
 def _completions(piece: Piece, written: Written, row: int) -> list[Completion]:

@@ -170,8 +170,9 @@ def test_refusals(model: Any, tiny: Callable[..., Any]) -> None:
         LocalGenerator("no/such/folder", STOP)
     broken = tiny()
     broken.model.norm.weight.data.fill_(float("nan"))
-    with pytest.raises(UserError, match="prompt p9: the model's logits are not numbers at response token 0"):
-        LocalGenerator(broken, STOP).generate_batch([Request("p9", (20,), 1, 20, "d")])
+    for k in (None, 3):
+        with pytest.raises(UserError, match="prompt p9: the model's logits are not numbers at response token 0"):
+            LocalGenerator(broken, STOP, topk_entropy_k=k).generate_batch([Request("p9", (20,), 1, 20, "d")])
 
 
 def test_a_model_without_a_cache_is_refused(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
