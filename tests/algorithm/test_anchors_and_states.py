@@ -16,6 +16,7 @@ from fr3e.algorithm.states import (
     prefix_lengths,
 )
 from fr3e.config.training import Fr3eConfig
+from tests.algorithm import slow_references
 
 # The worked example of a published teaching page: t1..t12, anchors counted from 1 there and from 0 here.
 WORKED = [1.2, 3.6, 0.8, 3.1, 1.9, 2.9, 0.6, 2.5, 1.4, 2.2, 0.9, 1.7]
@@ -231,3 +232,42 @@ def test_budgets() -> None:
     for budget in ("per_state", "per_prompt", "token_matched"):
         assert continuation_counts([(0,)], [], [], budget, 16) == [[16]]
     assert continuation_counts([()], [5], [5], "per_prompt", 16) == [[]]
+
+
+positions = st.sets(st.integers(0, 39), max_size=25).map(sorted)
+
+
+@given(candidates=positions, count=st.integers(1, 8))
+def test_spread_equals_the_slow_reference(candidates, count) -> None:
+    found = spread(np.array(candidates, dtype=np.int64), count)
+    assert found.tolist() == slow_references.spread(candidates, count)
+
+
+@given(
+    scores=st.lists(st.integers(0, 6), min_size=40, max_size=40),
+    eligible=positions.filter(len),
+    percentile=st.sampled_from([0, 20, 50, 75, 80, 90, 100]),
+    distance=st.integers(0, 5),
+)
+def test_peaks_equal_the_slow_reference(scores, eligible, percentile, distance) -> None:
+    found = peaks(np.array(scores, dtype=np.float64), np.array(eligible, dtype=np.int64), percentile, distance)
+    assert found.tolist() == slow_references.peaks(scores, eligible, percentile, distance)
+
+
+@given(st.lists(st.sampled_from(["a", "b\nc", "\n", "\n\n", ".\n\nd", "", "e\n"]), max_size=14))
+def test_paragraph_starts_equal_the_slow_reference(texts) -> None:
+    assert list(paragraph_starts(texts)) == slow_references.paragraph_starts(texts)
+
+
+@given(
+    prefixes=st.lists(st.lists(st.integers(0, 25), max_size=5), max_size=4),
+    firsts=st.lists(st.integers(1, 30), max_size=4).filter(lambda lengths: len(lengths) != 3),  # exact means
+    budget=st.sampled_from(["per_state", "per_prompt", "token_matched"]),
+    m=st.integers(1, 40),
+    data=st.data(),
+)
+def test_continuation_counts_equal_the_slow_reference(prefixes, firsts, budget, m, data) -> None:
+    lengths = data.draw(st.lists(st.integers(1, 30), min_size=len(prefixes), max_size=len(prefixes)))
+    bases = lengths if firsts else []
+    found = continuation_counts(prefixes, bases, firsts, budget, m)
+    assert found == slow_references.continuation_counts(prefixes, bases, firsts, budget, m)

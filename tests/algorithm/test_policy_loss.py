@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fr3e.algorithm.loss import combine, highest_entropy_masks, k3, policy_loss, token_weights, trained_tokens
 from fr3e.config.training import LossConfig
+from tests.algorithm import slow_references
 from tests.made_groups import rollout
 from tests.reference_grpo import clipped_loss_by_loops
 
@@ -157,3 +158,19 @@ def test_the_most_uncertain_fifth_of_a_mini_batch() -> None:
         [True],
     ]
     assert highest_entropy_masks([], [], 0.2) == []
+
+
+rows_of_masks = st.lists(st.lists(st.booleans(), max_size=8), max_size=6)
+
+
+@given(masks=rows_of_masks, agg=st.sampled_from(["token_mean", "seq_mean"]))
+def test_token_weights_equal_the_slow_reference(masks, agg) -> None:
+    weights, normaliser = token_weights(masks, agg)
+    assert ([w.tolist() for w in weights], normaliser) == slow_references.token_weights(masks, agg)
+
+
+@given(masks=rows_of_masks, fraction=st.sampled_from([0.05, 0.2, 0.5, 0.99, 1.0]), data=st.data())
+def test_the_most_uncertain_tokens_equal_the_slow_reference(masks, fraction, data) -> None:
+    entropies = [data.draw(st.lists(st.integers(0, 9), min_size=len(m), max_size=len(m))) for m in masks]
+    found = highest_entropy_masks(entropies, masks, fraction)
+    assert [m.tolist() for m in found] == slow_references.highest_entropy_masks(entropies, masks, fraction)

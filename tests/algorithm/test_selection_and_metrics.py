@@ -12,10 +12,12 @@ from fr3e.algorithm.diagnostics import (
     group_metrics,
     length_reward_covariance,
     noise_share,
+    successes_histogram,
     trained_metrics,
 )
 from fr3e.algorithm.filtering import full, minibatches, select, trainable
 from fr3e.config.training import AccumulationConfig, AdvantageConfig, Fr3eConfig
+from tests.algorithm import slow_references
 from tests.made_groups import group, random_groups
 
 ADV = AdvantageConfig()
@@ -103,6 +105,16 @@ def test_counts_before_filtering() -> None:
     assert group_metrics([]) == {"groups/all_right": 0, "groups/all_wrong": 0, "groups/mixed": 0, "successes": []}
     # Budgets can give groups of different sizes: 1 of 2 counts with 2 of 4.
     assert group_metrics([group([1, 0]), group([1, 1, 1, 1])])["successes"] == [0, 0, 1, 0, 1]
+
+
+@given(
+    st.lists(
+        st.sampled_from([1, 2, 4, 8]).flatmap(lambda m: st.lists(st.sampled_from([0, 1]), min_size=m, max_size=m)),
+        max_size=9,
+    )
+)
+def test_successes_equal_the_slow_reference(rewards) -> None:
+    assert successes_histogram([group(r) for r in rewards]) == slow_references.successes_histogram(rewards)
 
 
 def test_values_along_the_chain() -> None:

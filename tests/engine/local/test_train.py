@@ -279,6 +279,22 @@ def test_errors_for_people(tmp_path: Path) -> None:
         train(run, tmp_path / "file" / "out")
 
 
+@pytest.mark.parametrize("arm", ["fr3e", "grpo_pp"])
+@pytest.mark.parametrize("right", [True, False])
+def test_problems_that_teach_nothing_end_after_the_rounds_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: str, right: bool
+) -> None:
+    """Every prompt is solved always or never, round after round: one line that counts them, and no update."""
+    monkeypatch.setitem(tiny_run_module.TABLE, "<|im_start|>", {"\\boxed": 12.0})
+    monkeypatch.setitem(tiny_run_module.TABLE, "{", {"0": 12.0})
+    run = tiny_run(tmp_path, arm, accum={"max_rounds": 25})
+    write_problems(tmp_path / "data" / "train.parquet", "t", 30, golds="0" if right else "1")
+    share = r"\d+ all right, 0 all wrong" if right else r"0 all right, \d+ all wrong"
+    with pytest.raises(UserError, match=rf"^update 1: after 25 rounds of 4 prompts only 0 of 4 groups .* \({share}"):
+        train(run, tmp_path / "out")
+    assert [row["update"] for row in rows(tmp_path / "out")] == [0]
+
+
 def test_export(finished: tuple[RunConfig, Path], tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
