@@ -8,6 +8,7 @@ VENV_VERL := .venv-verl
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+SNAKEMAKE := workflow/scripts/alone.sh $(BIN)/snakemake
 
 hash = $(shell cat $(1) | sha256sum | cut -c1-16)
 READY := $(VENV)/ready-$(call hash,constraints/default.txt pyproject.toml)
@@ -30,13 +31,13 @@ $(READY_VERL): constraints/verl.txt pyproject.toml workflow/scripts/install_verl
 	rm -f $(VENV_VERL)/ready-* && touch $@
 
 demo: $(READY) ## data, base model, training, evaluation, Table 1, figures and report at demo size: results/demo
-	$(BIN)/snakemake --profile workflow/profiles/local --cores $(CORES) --configfile config/demo.yaml all
-	$(BIN)/snakemake --profile workflow/profiles/local --cores 1 --configfile config/demo.yaml --report results/demo/report.html all
+	$(SNAKEMAKE) --profile workflow/profiles/local --cores $(CORES) --configfile config/demo.yaml all
+	$(SNAKEMAKE) --profile workflow/profiles/local --cores 1 --configfile config/demo.yaml --report results/demo/report.html all
 	@$(BIN)/fr3e data status
 	@echo; cat results/demo/table1.md; echo; echo "results/demo/report.html is the whole report."
 
 demo-ablations: $(READY) ## every arm of config/demo.yaml, with its ablation table
-	$(BIN)/snakemake --profile workflow/profiles/local --cores $(CORES) --configfile config/demo.yaml arms
+	$(SNAKEMAKE) --profile workflow/profiles/local --cores $(CORES) --configfile config/demo.yaml arms
 
 test: $(READY) ## lint and all tests that need neither verl nor Slurm
 	$(MAKE) --no-print-directory lint

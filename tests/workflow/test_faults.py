@@ -96,6 +96,49 @@ def test_ctrl_c_leaves_no_process_and_the_next_call_goes_on(project: Checkout, t
     assert project.due() == {}
 
 
+def test_a_closed_terminal_and_two_makes_at_once(project: Checkout, tmp_path: Path) -> None:
+    """SIGHUP leaves Snakemake's lock behind; the same `make demo` then goes on. A second one at once is refused."""
+    longer_training(project)
+    text = (project.folder / "Makefile").read_text(encoding="utf-8")
+    text = text.replace("config/demo.yaml", TINY).replace("results/demo", "results/tiny")
+    (project.folder / "Makefile").write_text(text, encoding="utf-8")
+    command = ["make", "demo", "READY=", f"BIN={Path(sys.executable).parent}", "CORES=1"]
+    locks = project.folder / ".snakemake/locks"
+    with open(tmp_path / "log", "wb") as log:
+        first = subprocess.Popen(
+            command, cwd=project.folder, env=project.environment, stdout=log, stderr=log, start_new_session=True
+        )
+
+    def make() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=project.folder,
+            env=project.environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+    try:
+        wait_for(lambda: first.poll() is None and bool(list(locks.glob("*"))))
+        second = make()
+        assert second.returncode != 0
+        assert "another make demo or make demo-ablations is at work in this folder" in second.stderr
+        os.killpg(first.pid, signal.SIGHUP)
+        first.wait(timeout=60)
+        wait_for(lambda: not alive(first.pid), 20)
+    finally:
+        if first.poll() is None:
+            os.killpg(first.pid, signal.SIGKILL)
+            first.wait()
+    assert list(locks.glob("*")), "the lock that a user would meet"
+    third = make()
+    assert third.returncode == 0, third.stdout[-2000:] + third.stderr[-3000:]
+    assert "results/tiny/report.html is the whole report" in third.stdout
+    assert not list(locks.glob("*"))
+
+
 def in_private_mounts(project: Checkout, script: str) -> str:
     """Run `script` where its mounts are seen by nobody else and end with it; its output."""
     done = subprocess.run(
