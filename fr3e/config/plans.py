@@ -5,8 +5,9 @@ waits in a queue changes nothing.
 """
 
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fr3e.config.base import Section
 from fr3e.config.load import checked, run_ids
@@ -28,6 +29,21 @@ class EvalPlan(Section):
     files: dict[str, str] = Field(description="Benchmark -> parquet.")
     benchmarks: dict[str, Benchmark]
     evaluation: EvaluationConfig
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for name, benchmark in self.benchmarks.items():
+            if name not in self.files:
+                raise ValueError(
+                    f"files has no file for benchmark {name!r}, only for {', '.join(self.files) or 'none'}"
+                )
+            for protocol in benchmark.protocols:
+                if protocol not in self.evaluation.protocols:
+                    allowed = ", ".join(self.evaluation.protocols)
+                    raise ValueError(
+                        f"benchmarks.{name}.protocols names {protocol!r}; evaluation.protocols has {allowed}"
+                    )
+        return self
 
 
 class Evaluated(Section):

@@ -111,6 +111,15 @@ def test_the_papers_mix_is_written_out_and_the_clean_arm_differs_in_overlap_alon
         ({"seeds": [0, 1, 0]}, ["seeds", "0 stands there twice"]),
         ({"seeds": [2**32]}, ["seeds.0", "less than 4294967296"]),
         ({"arms": ["grpo", "grpo"]}, ["arms", "'grpo' stands there twice"]),
+        # YAML's yes, on and true would count as 1.
+        ({"train": {"optim": {"updates": True}}}, ["optim.updates", "not be true or false", "True"]),
+        ({"train": {"optim": {"lr": True}}}, ["optim.lr", "not be true or false"]),
+        (
+            {"overrides": {"fr3e": {"fr3e": {"num_anchors": True}}}},
+            ["overrides.fr3e.fr3e.num_anchors", "true or false"],
+        ),
+        ({"seeds": [True]}, ["seeds", "not be true or false"]),
+        ({"evaluation": {"max_tokens": True}}, ["evaluation.max_tokens", "not be true or false"]),
     ],
 )
 def test_faults_name_the_key_what_was_found_and_what_is_allowed(changes: dict[str, Any], words: list[str]) -> None:

@@ -222,6 +222,9 @@ def test_bad_input_is_one_line(root):
     (root / "text.parquet").write_text("no parquet")
     assert "not a benchmark file" in refused(files={"a": str(root / "text.parquet")})
     assert "allowed: demo" in refused(template="absent")
+    assert "files has no file for benchmark 'a', only for b" in refused(files={"b": values["files"]["a"]})
+    unknown = {"a": {"title": "a", "protocols": ["avg9"]}}
+    assert "benchmarks.a.protocols names 'avg9'; evaluation.protocols has avg4, greedy" in refused(benchmarks=unknown)
     assert "max_positions 100000" in refused(max_positions=100_000)
     benchmark(root, questions=["<|im_start|>user hello"])
     assert "problem 'q0'" in refused() and "chat markup" in refused()
