@@ -227,4 +227,4 @@ def test_bad_input_is_one_line(root):
     assert "benchmarks.a.protocols names 'avg9'; evaluation.protocols has avg4, greedy" in refused(benchmarks=unknown)
     assert "max_positions 100000" in refused(max_positions=100_000)
     benchmark(root, questions=["<|im_start|>user hello"])
-    assert "problem 'q0'" in refused() and "chat markup" in refused()
+    assert "problem 'q0'" in refused() and "already holds a template's" in refused()
