@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fr3e.cluster.finding import Finding, command, runs_of, site
 from fr3e.config.scenario import Scenario, SyntheticModel
@@ -25,6 +25,7 @@ AWAY = {
 }
 """Words in a node's state (`man sinfo`) with which no job starts there; a cloud node that is POWERED_DOWN starts for one."""
 MIN_JOB_AGE = 120
+SCORE_MINUTES = 60
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,10 @@ def requests(scenario: Scenario) -> list[Request]:
         asked = scenario.resources.get(stage)
         return asked.cpus if asked else default
 
-    found = [request("base", 0, m.base.threads) for m in scenario.models.values() if isinstance(m.base, SyntheticModel)]
-    found += [
-        request("export", 0, cores("export", 1)),
-        request("grade", 0, cores("grade", scenario.evaluation.grade_workers)),
-    ]
+    own = [model.base.threads for model in scenario.models.values() if isinstance(model.base, SyntheticModel)]
+    found = [request("base", 0, max(threads, cores("base", 1))) for threads in own]
+    found.append(request("export", 0, cores("export", 1)))
+    found.append(_graded(request("grade", 0, cores("grade", scenario.evaluation.grade_workers)), scenario))
     for run in runs_of(scenario, "local"):
         found.append(request("train", 0, run.training.threads))
     for run in runs_of(scenario, "verl"):
@@ -66,6 +66,12 @@ def requests(scenario: Scenario) -> list[Request]:
     gpus = scenario.evaluation.tensor_parallel if scenario.evaluation.engine == "vllm" else 0
     found.append(request("sample", gpus, cores("sample", 1)))
     return list(dict.fromkeys(found))
+
+
+def _graded(one: Request, scenario: Scenario) -> Request:
+    """The job that grades and scores a model: all its benchmarks side by side, then the scores (the profile's 60 minutes)."""
+    count = len(scenario.benchmarks)
+    return replace(one, cpus=count * one.cpus, mem_mb=count * one.mem_mb, minutes=one.minutes + SCORE_MINUTES)
 
 
 def records(text: str) -> list[Record]:
@@ -96,10 +102,10 @@ def minutes(text: str) -> float:
     return first + second / 60
 
 
-def gpus_of(node: Record) -> int:
-    """GPUs that a node declares: gpu:8, gpu:h200:8(S:0-1), gpu:a100:4,gpu:h100:4, (null)."""
-    items = re.sub(r"\([^)]*\)", "", node.get("Gres", "")).split(",")
-    counts = [item.split(":")[-1] for item in items if item.split(":")[0] == "gpu"]
+def gpus_of(node: Record, gpu_type: str = "") -> int:
+    """GPUs, of one type where it is named, that a node declares: gpu:8, gpu:h200:8(S:0-1), gpu:a100:4,gpu:h100:4, (null)."""
+    items = [item.split(":") for item in re.sub(r"\([^)]*\)", "", node.get("Gres", "")).split(",")]
+    counts = [item[-1] for item in items if item[0] == "gpu" and (not gpu_type or gpu_type in item[1:])]
     return sum(int(count) if count.isdigit() else 1 for count in counts)
 
 
@@ -152,7 +158,12 @@ def unmet(request: Request, partitions: dict[str, Record], nodes: list[Record]) 
         return f"{stage} needs {request.nodes} nodes, {state}", remedy
     key = "train.verl.gpus_per_node" if stage == "train" else "evaluation.tensor_parallel"
     wanted = (
-        ("GPUs", gpus_of, request.gpus, f"correct {key} or gpu_partition, or ask for gres gpu in slurm.conf"),
+        (
+            "GPUs",
+            lambda node: gpus_of(node, site().gpu_type),
+            request.gpus,
+            f"correct {key} or gpu_partition, or ask for gres gpu in slurm.conf",
+        ),
         ("cores", lambda node: _number(node.get("CPUTot")), request.cpus, f"lower resources.{stage}.cpus"),
         ("MB", lambda node: _number(node.get("RealMemory")), request.mem_mb, f"lower resources.{stage}.mem_mb"),
     )

@@ -1,7 +1,7 @@
 """The base of every configuration section: frozen, and strict about keys and truth values."""
 
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -23,15 +23,17 @@ class Section(BaseModel):
         faults = [
             InitErrorDetails(type=TRUTH_VALUE, loc=(name,), input=given[name])
             for name, field in cls.model_fields.items()
-            if name in given and _holds_bool(given[name]) and not _takes_bool(field.annotation)
+            if name in given and _holds_bool(given[name], field.annotation) and not _takes_bool(field.annotation)
         ]
         if faults:
             raise ValidationError.from_exception_data(cls.__name__, faults)
         return values
 
 
-def _holds_bool(value: Any) -> bool:
-    return isinstance(value, bool) or (isinstance(value, list) and any(isinstance(entry, bool) for entry in value))
+def _holds_bool(value: Any, annotation: Any) -> bool:
+    mapping = isinstance(value, dict) and get_origin(annotation) is dict  # a section looks into its own keys
+    entries = value.values() if mapping else value if isinstance(value, list) else [value]
+    return any(isinstance(entry, bool) for entry in entries)
 
 
 def _takes_bool(annotation: Any) -> bool:

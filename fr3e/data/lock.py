@@ -219,6 +219,11 @@ def ensure(
     elif dvc.installed() and dvc.has_remote(dvc.repository(lock)):
         pull(data)
         how = "was pulled"
+        if wanted is not None and (data / "manifest.json").is_file() and contradictions(data / "manifest.json", wanted):
+            # The remote holds what the lock says, and the scenario wants another mix.
+            shutil.rmtree(data)
+            make(data, mirror, wanted)
+            how = "was assembled, as the scenario wants other data than the remote has"
     else:
         make(data, mirror, wanted or RealData(sources=str(default_table())))
         how = f"was assembled from {mirror}" if mirror else "was fetched and assembled"

@@ -77,13 +77,14 @@ def contradictions(source: Path, wanted: RealData) -> list[str]:
     asked = {
         **{f"mix.{key}": value for key, value in mix.model_dump(mode="json").items()},
         "the order of mix.parts": list(mix.parts),
-        "max_prompt_tokens": wanted.max_prompt_tokens,
     }
     found = {
         **{f"mix.{key}": value for key, value in made["mix"].items()},
         "the order of mix.parts": made["mix"].get("precedence"),
-        "max_prompt_tokens": made["length_filter"].get("max_prompt_tokens"),
     }
+    if made["length_filter"].get("applied"):  # without a tokenizer no row is left out for its length
+        asked["max_prompt_tokens"] = wanted.max_prompt_tokens
+        found["max_prompt_tokens"] = made["length_filter"]["max_prompt_tokens"]
     for name, entry in load_sources(Path(wanted.sources)).choose(list(mix.parts), "train").items():
         places = [f"{place.repository}@{place.revision[:8]}" for place in entry.places]
         origin = made["sources"].get(name, {})

@@ -114,7 +114,12 @@ def begun(stage: str, inputs: Sequence[Path] = (), plan: Path | None = None) -> 
     code = fingerprint.code(stage)
     frozen = os.environ.get(CODE_SNAPSHOT)
     if frozen and read_json(frozen).get(stage) != code:
-        raise UserError(f"stage {stage}: its code was changed since the command was given; give the command again")
+        fresh = (
+            "; a run under way then starts afresh, with the old code restored it goes on" if "train" in stage else ""
+        )
+        raise UserError(
+            f"stage {stage}: its code was changed since the command was given; give the command again{fresh}"
+        )
     return {
         "stage": stage,
         "inputs": digests(inputs),

@@ -69,7 +69,7 @@ def lead(plan: ReportPlan, judged: Sequence[Judged]) -> str:
         value, low, high = (100 * x for x in (comparison.value, comparison.low, comparison.high))
         word = "above" if value > 0 else "below"
         if math.isnan(low):
-            interval, verdict = "no interval over training seeds", "neither is shown to be better"
+            interval, verdict = "no interval", "neither is shown to be better"
         else:
             interval = f"{plan.report.confidence:.0%} interval {low:+.1f} to {high:+.1f}".replace("-", "−")
             verdict = (

@@ -109,6 +109,15 @@ def test_what_the_paper_asks_for(check: Check) -> None:
     assert Request("train", "gpu", 4, 8, 64, 900000, 2880) in asked
     assert Request("train", "gpu", 1, 8, 64, 900000, 2880) in asked
     assert Request("sample", "gpu", 1, 1, 16, 200000, 720) in asked
+    # One job grades a model: eight benchmarks side by side, then the scores.
+    assert Request("grade", "cpu", 1, 0, 8 * 2, 8 * 4000, 60 + 60) in asked
+
+
+def test_gpus_of_another_type_do_not_count(check: Check) -> None:
+    finding.SITE.write_text("gpu_type: h200\n", encoding="utf-8")
+    assert "nodes with 8 GPUs each" in check().found
+    finding.SITE.write_text("gpu_type: h100\n", encoding="utf-8")
+    assert check().ok is True
 
 
 def test_defaults_and_partitions_are_those_of_the_rules() -> None:

@@ -118,6 +118,7 @@ def test_the_papers_mix_is_written_out_and_the_clean_arm_differs_in_overlap_alon
             {"overrides": {"fr3e": {"fr3e": {"num_anchors": True}}}},
             ["overrides.fr3e.fr3e.num_anchors", "true or false"],
         ),
+        ({"planning": {"mixed_share_of": {"fr3e": True}}}, ["mixed_share_of", "not be true or false"]),
         ({"seeds": [True]}, ["seeds", "not be true or false"]),
         ({"evaluation": {"max_tokens": True}}, ["evaluation.max_tokens", "not be true or false"]),
     ],

@@ -166,6 +166,15 @@ def test_ensure_pulls_where_a_remote_is_configured(repo, tmp_path):
 
 
 @pytest.mark.slow
+def test_where_the_remote_holds_another_mix_than_the_scenarios_it_is_made(repo, tmp_path):
+    run(repo, sys.executable, "-m", "dvc", "remote", "add", "--local", "-d", "store", str(tmp_path / "store"))
+    run(repo, sys.executable, "-m", "dvc", "push", "data.dvc")
+    shutil.rmtree(repo / "data")
+    lock.ensure(DATA, LOCK, Path("mirror"), True, wanted=RealData(remove_overlap=True))
+    assert json.loads((DATA / "manifest.json").read_text())["mix"]["overlap"] == "latex"
+
+
+@pytest.mark.slow
 def test_a_remote_that_lacks_the_data_is_an_error_with_dvcs_reason(clone, tmp_path):
     (tmp_path / "store").mkdir()
     run(clone, sys.executable, "-m", "dvc", "remote", "add", "--local", "-d", "store", str(tmp_path / "store"))
@@ -191,7 +200,6 @@ def test_a_difference_stops_unless_accepted(clone):
         ({"mix": {"copies": "all"}}, "mix.copies 'first' instead of 'all'"),
         ({"mix": {"parts": {"deepscaler": {}}}}, "mix.parts {"),
         ({"mix": {"parts": {"deepscaler": {}, "simplelr": {"levels": [3, 4, 5]}}}}, "the order of mix.parts"),
-        ({"max_prompt_tokens": 2048}, "max_prompt_tokens 1024 instead of 2048"),
     ],
 )
 def test_data_that_are_here_but_made_otherwise_than_the_scenario_says_stop(repo, change, words):

@@ -92,7 +92,7 @@ def test_the_lead_says_what_the_interval_says() -> None:
     assert "neither is shown to be better" in words(-0.01, -0.03, 0.01)
     assert "the interval excludes 0" in words(-0.02, -0.03, -0.01)
     assert "2.0 points above GRPO++" in words(0.02, 0.01, 0.03)
-    assert "(no interval over training seeds): neither is shown to be better" in words(0.02, nan, nan)
+    assert "(no interval): neither is shown to be better" in words(0.02, nan, nan)
 
 
 def test_documents_are_rendered_without_raw_html(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,7 +194,8 @@ class SlurmLab:
             "SlurmUser=root",
             "SlurmdUser=root",
             "AuthType=auth/munge",
-            f"AuthInfo=socket={folder}/munge/munge.socket",
+            # A requeued job waits as long as credentials last: two minutes by default.
+            f"AuthInfo=socket={folder}/munge/munge.socket,cred_expire=30",
             "CredType=cred/munge",
             "MpiDefault=none",
             "ProctrackType=proctrack/linuxproc",

@@ -105,7 +105,7 @@ def test_whole_dag_through_drain_controller_restart_and_requeue(project: Checkou
         lab.run("scontrol", "update", f"NodeName={drained}", "State=DRAIN", "Reason=test")
         lab.run("scontrol", "requeue", job)
         lab.restart_controller()
-        wait_for(lambda: lab.node_of(job) not in ("", drained), 120, "the requeued job starting on the other node")
+        wait_for(lambda: lab.node_of(job) not in ("", drained), 240, "the requeued job starting on the other node")
         lab.resume(drained)
         snakemake.wait(timeout=500)
         output = (project.folder / "snakemake.out").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@
 a checkpoint that was cut off is told from a whole one.
 """
 
+import errno
 import os
 import pickle
 import shutil
@@ -89,8 +90,10 @@ def _there(path: Path) -> bool:
     try:
         with open(path, "rb") as handle:
             return os.fstat(handle.fileno()).st_size > 0
-    except FileNotFoundError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ESTALE):  # not seen yet, or renamed by its writer meanwhile
+            return False
+        raise
 
 
 def longest_save(checkpoints: Path) -> float:

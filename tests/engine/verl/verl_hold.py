@@ -6,6 +6,7 @@ its metrics row, before its checkpoint, until the file is gone.
 
 import json
 import time
+from pathlib import Path
 
 from fr3e.engine.verl import stopping
 
@@ -17,9 +18,16 @@ def reason(self: stopping.Stopping) -> str | None:
     hold = self.asked.with_suffix(".hold")
     rows = self.asked.with_suffix(".metrics.jsonl").read_text().splitlines()
     update = json.loads(rows[-1])["update"]
-    while hold.exists() and int(hold.read_text()) == update:
+    while _held(hold) == update:
         time.sleep(0.05)
     return _reason(self)
+
+
+def _held(hold: Path) -> int | None:
+    try:
+        return int(hold.read_text())
+    except FileNotFoundError:
+        return None
 
 
 stopping.Stopping.reason = reason  # type: ignore[method-assign]
