@@ -8,9 +8,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A shell starts background jobs with SIGINT ignored, and so would be everything that the tests start and interrupt.
+# A shell starts background jobs with SIGINT ignored, nohup with SIGHUP, and so would be everything that the tests start and end.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
