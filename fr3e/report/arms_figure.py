@@ -1,6 +1,7 @@
 """Accuracy of every arm against the tokens it generated."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,8 @@ def _panel(axes: Any, data: pd.DataFrame, subject: str, comparison: Sequence[str
     """The compared methods and the subject's arms in colour, best first in the legend; all others in grey."""
     shown = data["subject"].isin([subject, ""])
     axes.scatter(data.loc[~shown, "tokens"], data.loc[~shown, "accuracy"], s=9, color="#C8C8C8", lw=0)
-    spare = iter(SPARE)
+    # Where the looks are used up they come again, hollow.
+    spare = cycle([*SPARE, *(look | {"hollow": True} for look in SPARE)])
     looks = {row["method"]: LOOKS.get(row["method"]) or next(spare) for row in data[shown].to_dict("records")}
     for row in data[shown].sort_values("accuracy", ascending=False).to_dict("records"):
         look = looks[row["method"]]
@@ -91,6 +93,7 @@ def _panel(axes: Any, data: pd.DataFrame, subject: str, comparison: Sequence[str
             yerr=spread,
             fmt=look["marker"],
             color=look["color"],
+            mfc="white" if look.get("hollow") else look["color"],
             ms=5 if row["method"] in comparison else 4.5,
             elinewidth=0.8,
             label=f"{method_title(row['method'])}  {row['accuracy']:.1f}",

@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 from fr3e.report.arms import write_arms
+from fr3e.report.arms_figure import _panel
+from fr3e.report.style import SPARE
 from tests.evaluation import made
 
 METHODS, ARMS = ["grpo_pp", "fr3e"], ["random_anchors", "no_alpha"]
@@ -125,3 +128,15 @@ def test_nothing_run_still_gives_a_table_and_an_empty_figure(tmp_path):
     write_arms(plan, tmp_path / "out")
     assert pd.read_csv(tmp_path / "out" / "arms.csv")["value"].isna().all()
     assert (tmp_path / "out" / "arms_tokens.png").stat().st_size > 1000
+
+
+def test_more_arms_of_one_subject_than_looks_are_drawn() -> None:
+    figure, axes = plt.subplots()
+    methods = ["grpo_pp", "fr3e", *(f"arm_{n}" for n in range(2 * len(SPARE) + 1))]
+    data = pd.DataFrame({"subject": "", "method": methods, "tokens": 1e6, "accuracy": 50.0, "low": 45.0, "high": 55.0})
+    _panel(axes, data, "", ["grpo_pp", "fr3e"])
+    drawn = [line for line in axes.lines if line.get_marker() not in ("None", "")]
+    looks = [(line.get_color(), line.get_marker(), line.get_markerfacecolor()) for line in drawn]
+    assert len(looks) == len(methods)
+    assert len(set(looks[:-1])) == len(methods) - 1, "only the last one repeats a look"
+    plt.close(figure)
