@@ -128,7 +128,7 @@ def test_whole_dag_through_drain_controller_restart_and_requeue(project: Checkou
 def test_an_edit_while_a_job_waits_reaches_the_next_call_only(project: Checkout, lab: SlurmLab) -> None:
     name = "toy-grpo_pp-s0"
     trained = f"results/tiny/runs/{name}/trained.json"
-    prepared = run(project, lab, "results/tiny/base/toy/manifest.json", "results/tiny/data/train.parquet")
+    prepared = run(project, lab, "--", "results/tiny/base/toy/manifest.json", "results/tiny/data/train.parquet")
     assert prepared.returncode == 0, prepared.stderr[-3000:]
     nodes = ",".join(lab.names)
     lab.run("scontrol", "update", f"NodeName={nodes}", "State=DRAIN", "Reason=test")
